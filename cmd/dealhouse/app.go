@@ -24,15 +24,16 @@ import (
 
 // app is what every command is given: the only place where the parts of the program meet. Commands keep what is theirs.
 type app struct {
-	program string // how the user called it, to be repeated in what to type next
+	program string // how the user called the program; repeated in advice on what to type next
 	env     []string
 	stdin   io.Reader
-	stdout  io.Writer       // what is written is made visible
-	flush   func() error    // writes what stdout still holds back
-	screen  io.Writer       // stdout as it came, for what draws on it
+	stdout  io.Writer       // makes control characters in the output visible
+	flush   func() error    // writes what stdout has buffered
+	screen  io.Writer       // stdout without that filter, for progress bars
 	console *output.Console // stderr
 	log     *slog.Logger
-	// become turns this process into another one of the program, or fails. nil when it has to stay what it is.
+	// become replaces this process by another one of this program, or fails. It is nil if the process may not be
+	// replaced.
 	become func(policy sandbox.Policy, args []string) error
 
 	confinement confinement
@@ -40,22 +41,22 @@ type app struct {
 	logFormat   choice
 	logLevel    choice
 	metrics     daemon.Metrics // zero: nobody wants any
-	running     bool           // the command line was understood: errors from now on are not about it
-	unattended  bool           // nobody reads along: messages go to the log, in whatever format
-	limits      chdb.Limits    // of the embedded engine, where others ask it; zero: none
+	running     bool           // the command line was understood: later errors are not usage errors
+	unattended  bool           // nobody watches: messages go to the log, in its format
+	limits      chdb.Limits    // of the embedded engine, if others may query it; zero: none
 	download    download       // of the embedded engine
 	waits       waits
 }
 
-// waits are how long the program waits for what others do.
+// waits are how long the program waits for others.
 type waits struct {
-	folder    time.Duration // a command that writes, for another process to close the embedded warehouse
-	lastWords time.Duration // the end of a command, for receivers of traces, metrics and lineage to take the last of them
-	telling   time.Duration // the end of a sync, for receivers of notifications (service.Options)
+	folder    time.Duration // how long a command that writes waits for another process to close the embedded warehouse
+	lastWords time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
+	telling   time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
 	pages     web.Waits     // the pages of the daemon; zero: as usual
 }
 
-// standardWaits are those of the program as people run it.
+// standardWaits are the waits outside tests.
 func standardWaits() waits {
 	return waits{folder: time.Minute, lastWords: 2 * time.Second, telling: service.DefaultTelling}
 }
@@ -73,7 +74,7 @@ func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []stri
 	return a
 }
 
-// run is the program. args begins with its name, as os.Args does.
+// run runs the program. args begins with its name, as os.Args does.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := newRoot(a)
 	args = args[min(1, len(args)):]
@@ -107,12 +108,13 @@ func (a *app) startLogging() error {
 	return nil
 }
 
-// loadConfig reads the configuration and shows its warnings. knownEnv are variables that the command reads itself.
+// loadConfig reads the configuration and shows its warnings. knownEnv names the variables that the command itself
+// reads.
 func (a *app) loadConfig(needAccounts bool, knownEnv ...string) (*config.Config, error) {
 	return a.loadConfigAs(config.Source{KnownEnv: knownEnv, NeedAccounts: needAccounts})
 }
 
-// loadConfigAs reads the configuration of this command line with what else the source says.
+// loadConfigAs reads the configuration that the command line names, with the other options of the source.
 func (a *app) loadConfigAs(source config.Source) (*config.Config, error) {
 	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.readFile
 	cfg, warnings, err := config.Load(source)
@@ -120,7 +122,7 @@ func (a *app) loadConfigAs(source config.Source) (*config.Config, error) {
 	return cfg, err
 }
 
-// measure makes a registry with all metrics of the program, for what the command makes from now on.
+// measure makes a registry with all metrics of the program. What the command creates afterwards is counted there.
 func (a *app) measure(ctx context.Context) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	b := readBuild()
@@ -132,7 +134,7 @@ func (a *app) measure(ctx context.Context) *prometheus.Registry {
 	return registry
 }
 
-// newService makes the service of a command, once its logger and its metrics are there.
+// newService makes the service of a command. The logger and the metrics must exist by then.
 func (a *app) newService() *service.Service {
 	return service.New(service.Options{
 		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
@@ -140,31 +142,32 @@ func (a *app) newService() *service.Service {
 	})
 }
 
-// showWaiting tells a user who waits for longer than some seconds what for. The returned function ends it.
+// showWaiting tells a user who waits for more than a few seconds what the program waits for. The returned function ends
+// the message.
 func (a *app) showWaiting(what string) (done func()) {
 	return a.showWaitingFor(func() string { return what })
 }
 
-// showWaitingFor is showWaiting for what changes meanwhile.
+// showWaitingFor is showWaiting for a text that changes while the user waits.
 func (a *app) showWaitingFor(what func() string) (done func()) {
 	return output.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
 }
 
-// hasEngine reports whether this binary can run the embedded engine. Nothing is opened: Open refuses an empty folder,
-// or before that everything.
+// hasEngine reports whether this binary can run the embedded engine. It opens nothing: Open refuses an empty folder
+// name, and a binary without the engine refuses every folder.
 func hasEngine(ctx context.Context) bool {
 	_, err := chdb.Open(ctx, chdb.Options{})
 	return !errors.Is(err, chdb.ErrNotBuilt)
 }
 
-// program is how to call this program again.
+// program is the command that calls this program again.
 func program(args []string) string {
 	if len(args) == 0 {
 		return "dealhouse"
 	}
 	switch {
 	case strings.Contains(filepath.ToSlash(args[0]), "/go-build"):
-		return "go run ./cmd/dealhouse" // where go run puts it
+		return "go run ./cmd/dealhouse" // go run builds the program in such a folder
 	case !strings.ContainsRune(args[0], filepath.Separator):
 		return "dealhouse"
 	}

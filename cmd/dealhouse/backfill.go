@@ -34,7 +34,7 @@ const backfillExample = `  dealhouse backfill transactions --from 2024-01-01 --t
 
 var backfillStream = catalog.Transactions().Name
 
-// backfillCommand is what its flags say.
+// backfillCommand holds the values of the flags.
 type backfillCommand struct {
 	accounts []string
 	from, to string
@@ -74,7 +74,7 @@ func newBackfill(a *app) *cobra.Command {
 	return cmd
 }
 
-// asked is the range that the flags name.
+// asked returns the range that the flags name.
 func (c backfillCommand) asked() (syncer.Range, error) {
 	asked := syncer.Range{Window: c.window, Parallel: c.parallel}
 	for _, flag := range []struct {
@@ -90,7 +90,7 @@ func (c backfillCommand) asked() (syncer.Range, error) {
 		}
 		*flag.to = at
 	}
-	if c.window == 0 || c.parallel == 0 { // which the range would take for the defaults
+	if c.window == 0 || c.parallel == 0 { // the range would take the zero value for its default
 		return asked, usagef("--window and --parallel must be more than 0")
 	}
 	if err := asked.Validate(); err != nil {

@@ -105,7 +105,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	return err
 }
 
-// letWrite has the engine write a backup of this name, and says what it waits for.
+// letWrite lets the engine write a backup of this name, and shows what it waits for.
 func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, name string,
 	wait time.Duration) error {
 	var named []warehouse.StreamID
@@ -127,7 +127,7 @@ func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.
 	})
 }
 
-// aboutBackup is what a manifest says of the warehouse.
+// aboutBackup describes the warehouse for the manifest.
 func aboutBackup(ctx context.Context, w *warehouse.Warehouse) (m backup.Manifest, err error) {
 	if err := w.CheckSchema(ctx); errors.Is(err, warehouse.ErrSchemaOld) {
 		return m, fmt.Errorf("%w, or take the backup with the version that made it", err)
@@ -145,7 +145,7 @@ func aboutBackup(ctx context.Context, w *warehouse.Warehouse) (m backup.Manifest
 	}, err
 }
 
-// embeddedDir is the folder of an embedded warehouse; a server is refused.
+// embeddedDir returns the folder of an embedded warehouse, and refuses a server.
 func embeddedDir(cfg *config.Config) (string, error) {
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
@@ -170,7 +170,8 @@ func notWithin(path, dir string) error {
 	return nil
 }
 
-// claimBackups is where the engine puts backups, for this process alone until release. What others left there is gone.
+// claimBackups locks the folder in which the engine writes backups, until release. It removes what earlier processes
+// left.
 func claimBackups(dir string) (folder string, release func() error, err error) {
 	folder = chdb.BackupFolder(dir)
 	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
@@ -195,7 +196,7 @@ func claimBackups(dir string) (folder string, release func() error, err error) {
 	return folder, func() error { return errors.Join(empty(), unlock()) }, nil
 }
 
-// existing is the nearest folder above a path that is there.
+// existing returns the path itself, or the nearest folder above it that exists.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) { //nolint:gosec // G703: the folder is the one that the operator configured

@@ -46,7 +46,7 @@ const (
 // finding is what one check found.
 type finding struct {
 	check, verdict, detail string
-	code                   int // exit code that the finding asks for
+	code                   int // exit code of the finding
 }
 
 func newCheck(a *app) *cobra.Command {
@@ -74,7 +74,7 @@ func newCheck(a *app) *cobra.Command {
 	return cmd
 }
 
-// printFindings prints them, and ends with the code of the worst.
+// printFindings prints the findings. Its error has the exit code of the worst one.
 func printFindings(ctx context.Context, a *app, findings []finding, format string) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -102,7 +102,7 @@ func checkAll(ctx context.Context, a *app) []finding {
 		for _, p := range problems.All() {
 			all = append(all, finding{"configuration", verdictFailed, p.String(), exitUsage})
 		}
-		// The warehouse can be looked at all the same when only the accounts are at fault.
+		// If only the accounts are at fault, the warehouse can still be checked.
 		cfg, _, err = config.Load(config.Source{Path: a.configPath, Env: a.env})
 		if err != nil {
 			return append(all, finding{"warehouse", verdictSkipped, "correct the configuration first", exitOK})
@@ -118,7 +118,7 @@ func checkAll(ctx context.Context, a *app) []finding {
 	return append(all, checkAPI(ctx, a, cfg)...)
 }
 
-// describe says what a configuration is about.
+// describe summarizes a configuration.
 func describe(cfg *config.Config) string {
 	file := cfg.File
 	if file == "" {
@@ -162,7 +162,7 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 	all = append(all, finding{"warehouse", verdictOK,
 		fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server), exitOK})
 	all = append(all, checkSchema(ctx, w))
-	if w.Embedded() { // whose one user may do everything
+	if w.Embedded() { // its only user may do everything
 		return all
 	}
 	return append(all, checkSettings(ctx, w), checkRights(ctx, w, all[len(all)-1].verdict != verdictOK))
@@ -191,7 +191,7 @@ func checkAPI(ctx context.Context, a *app, cfg *config.Config) []finding {
 		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)
-		o.Logger = nil // the verdict says what a second attempt did not mend
+		o.Logger = nil // no log of retries: the verdict says what still fails
 	})
 	defer api.Close()
 	done := a.showWaiting("asking the API for a page of each stream")

@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkFolder looks at the folder of an embedded warehouse, its disk, who has it open, and the engine. It makes
+// checkFolder checks the folder of an embedded warehouse: its disk, who has it open, and the engine. It creates
 // nothing.
 func checkFolder(ctx context.Context, a *app, dir string) []finding {
 	all := []finding{checkWritable(dir)}
@@ -94,7 +94,8 @@ func checkHolder(ctx context.Context, dir string) (f finding, held bool) {
 		", which does not share it (perhaps serve-warehouse, a backup or a report): no other command can use the warehouse until it ends", exitOK}, true
 }
 
-// checkEngine tries the engine: that its library is whole, and where no warehouse is opened afterwards, that it starts.
+// checkEngine checks that the engine's library is complete. If no warehouse is opened afterwards, it also starts the
+// engine.
 func checkEngine(ctx context.Context, a *app, dir string) finding {
 	const name = "engine"
 	present, err := chdb.Present(ctx, chdb.Options{Logger: a.log})

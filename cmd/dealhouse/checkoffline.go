@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkOffline checks the configuration as far as that needs no secret, no warehouse and no network.
+// checkOffline checks everything about the configuration that needs no secret, no warehouse and no network.
 func checkOffline(ctx context.Context, a *app) (all []finding) {
 	var missing []finding
 	source := config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true,
@@ -36,7 +36,7 @@ func checkOffline(ctx context.Context, a *app) (all []finding) {
 	return all
 }
 
-// checkDSN checks the address of a server, and the files that belong to it, without asking it.
+// checkDSN checks the address of a server and the files that it names, without connecting to the server.
 func checkDSN(ctx context.Context, cfg *config.Config) (all []finding) {
 	_, embedded := cfg.Warehouse.EmbeddedDir()
 	if embedded || !cfg.Warehouse.DSN.Resolved() {

@@ -10,11 +10,11 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// checkedLists is how many lists of a scope are asked for: the user wants to know soon.
+// checkedLists is how many lists of a scope are requested: the user waits for the answer.
 const checkedLists = 20
 
-// checkScope asks for the first page of each list of a stream's scope. One without records may be a value that is
-// misspelt.
+// checkScope requests the first page of each list of a stream's scope. A list without records may mean a misspelt
+// value.
 func checkScope(ctx context.Context, name string, client *dealapi.Client, t service.Target) finding {
 	names, queries := t.FirstPages()
 	var empty, refused []string

@@ -22,7 +22,7 @@ func checkSettings(ctx context.Context, w *warehouse.Warehouse) finding {
 	return finding{"settings", verdictFailed, output.Message(err), faultCode(err)}
 }
 
-// checkRights tries the rights that a run needs, and with toMigrate those of a migration.
+// checkRights checks the rights that a run needs. With toMigrate, it also checks the rights of a migration.
 func checkRights(ctx context.Context, w *warehouse.Warehouse, toMigrate bool) finding {
 	missing, err := w.MissingGrants(ctx, warehouse.Loader)
 	if err != nil {

@@ -24,11 +24,11 @@ import (
 // does the same again up to that point.
 type confinement struct {
 	loads    bool // the command is one of them
-	without  bool // and is to do without
+	without  bool // the operator turned the sandbox off
 	textfile string
-	inside   bool            // it is done
-	settled  bool            // so much is said, and nothing is left to try: what is locked is opened again and again
-	quiet    bool            // what the configuration is warned of has been said before
+	inside   bool            // the process is in the sandbox
+	settled  bool            // the sandbox was tried, and its outcome logged: a locked warehouse is opened again and again
+	quiet    bool            // the warnings of the configuration have been printed before
 	once     map[string]note // files of the configuration that can be read once only: pipes
 }
 
@@ -52,8 +52,8 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// confine enters the sandbox for the embedded warehouse in dir: then it does not return. Where there is no sandbox it
-// says so and goes on. The files are written besides; empty names are none.
+// confine enters the sandbox for the embedded warehouse in dir, and then does not return. If there is no sandbox, it
+// says so and returns. files are other files that the command writes; empty names are ignored.
 func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 	c := &a.confinement
 	if !c.loads || c.without || c.settled || a.become == nil {
@@ -94,14 +94,14 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = file.Close() }() // it was only to be passed on
+		defer func() { _ = file.Close() }() // it was opened only to be passed on
 		policy.Files = []*os.File{file}
 	}
 	if err := a.flush(); err != nil {
 		return err
 	}
 	err = a.become(policy, os.Args)
-	if ctx.Err() != nil { // it was not even tried: a signal came first
+	if ctx.Err() != nil { // a signal came before the attempt
 		return context.Cause(ctx)
 	}
 	a.withoutSandbox("the kernel sandbox cannot be started: "+unconfined, "error", err)
@@ -110,7 +110,7 @@ func (a *app) confine(ctx context.Context, dir string, files ...string) error {
 
 const unconfined = "there, the embedded ClickHouse has the rights of the user of this process"
 
-// withoutSandbox says that the sandbox is not whole: loudly for a daemon, which says it once.
+// withoutSandbox says that the sandbox is not complete. A daemon says it once, as a warning.
 func (a *app) withoutSandbox(what string, attrs ...any) {
 	if a.unattended {
 		a.log.Warn(what, attrs...)
@@ -119,7 +119,8 @@ func (a *app) withoutSandbox(what string, attrs ...any) {
 	a.log.Info(what, attrs...)
 }
 
-// environment is that of this process, with the library that was found, and a temporary folder among the data.
+// environment returns the environment of this process, with the library that was found and a temporary folder inside
+// the data folder.
 func (c *confinement) environment(env []string, place chdb.Place) []string {
 	stage := loading
 	if len(c.once) > 0 {
@@ -135,7 +136,8 @@ func (c *confinement) environment(env []string, place chdb.Place) []string {
 	}), set...)
 }
 
-// writable are the data folder, those that links in it lead to, and the folders of files that are written besides.
+// writable returns the folders that may be written to: the data folder, the folders that links in it lead to, and the
+// folders of the other files that the command writes.
 func writable(dir string, files ...string) []string {
 	folders := linked(dir, tableDepth, []string{dir})
 	for _, file := range files {
@@ -150,13 +152,13 @@ func writable(dir string, files ...string) []string {
 	return folders
 }
 
-// tableDepth is how deep in the data folder the folders of tables are: store/123/UUID. What is below is the engine's
-// own, and too much to look through; a link there leads out of the sandbox, and is refused.
+// tableDepth is how deep in the data folder the folders of tables are: store/123/UUID. What is below belongs to the
+// engine and is too much to look through. A link there leads out of the sandbox, and is refused.
 const tableDepth = 3
 
-// linked adds to folders where links in dir lead, and those in what they lead to.
+// linked adds the targets of the links in dir to folders, and the targets of the links inside those.
 func linked(dir string, depth int, folders []string) []string {
-	entries, _ := os.ReadDir(dir) // what cannot be read cannot be used either: the engine will tell
+	entries, _ := os.ReadDir(dir) // what cannot be read cannot be used either; the engine reports it
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.Type()&fs.ModeSymlink != 0 {
@@ -182,7 +184,7 @@ func within(path, folder string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// enterLoading is the beginning of a process that has replaced itself to load.
+// enterLoading is the first step of a process that has replaced itself in order to load.
 func (a *app) enterLoading(stage string) error {
 	a.env = slices.DeleteFunc(a.env, func(entry string) bool { return strings.HasPrefix(entry, errandVariable+"=") })
 	a.confinement.inside, a.confinement.quiet = true, true
@@ -199,11 +201,11 @@ func (a *app) enterLoading(stage string) error {
 	return errors.Join(sandbox.Policy{Network: true}.Verify(), sandbox.Seal())
 }
 
-// readFile reads a file of the configuration for a process that may have to read it again, as itself anew.
+// readFile reads a file of the configuration. The process that replaces this one may have to read it again.
 func (c *confinement) readFile(path string) ([]byte, fs.FileMode, error) {
 	if c.inside {
 		if n, ok := c.once[path]; ok {
-			delete(c.once, path) // a reload must see what is there then
+			delete(c.once, path) // a reload must read the file as it is then
 			return n.Data, n.Mode, nil
 		}
 		return config.ReadFile(path)
@@ -218,7 +220,7 @@ func (c *confinement) readFile(path string) ([]byte, fs.FileMode, error) {
 	return data, mode, err
 }
 
-// warn shows the warnings of a configuration.
+// warn prints the warnings of a configuration.
 func (a *app) warn(warnings []config.Warning) {
 	if a.confinement.quiet {
 		a.confinement.quiet = false

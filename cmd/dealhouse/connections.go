@@ -18,11 +18,11 @@ type limitedListener struct {
 	open map[*limitedConn]bool
 }
 
-// limitedConn is one of its connections.
+// limitedConn is a connection of a limitedListener.
 type limitedConn struct {
 	net.Conn
 	listener *limitedListener
-	since    time.Time // of being busy or idle
+	since    time.Time // when it last became busy or idle
 	busy     bool      // guarded by listener.mu
 	once     sync.Once
 }
@@ -66,7 +66,7 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// connectionKey is where the context of a request has its connection.
+// connectionKey is the key of the connection in the context of a request.
 type connectionKey struct{}
 
 // withConnection is for http.Server.ConnContext.

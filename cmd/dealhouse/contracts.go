@@ -14,8 +14,8 @@ import (
 	"dealhouse/schema"
 )
 
-// newContract is what views promise under a configuration. Without any account in it, the promise is that of the
-// defaults, for all accounts that the warehouse knows.
+// newContract makes the data contract of the views under a configuration. If that has no account, the contract takes
+// the defaults and covers all accounts that the warehouse knows.
 func newContract(cfg *config.Config, views []warehouse.View, now time.Time) (contract.Contract, error) {
 	generation, _, err := schema.Generation()
 	if err != nil {
@@ -47,7 +47,7 @@ func newContract(cfg *config.Config, views []warehouse.View, now time.Time) (con
 			err = add(stream.Schedule)
 		}
 		for _, account := range cfg.Accounts {
-			// What has no schedule may be of any age.
+			// A stream without a schedule may be of any age.
 			if setting, _ := account.Stream(stream.Name); setting.Enabled && setting.Schedule != "" && err == nil {
 				p.Accounts = append(p.Accounts, account.Name)
 				err = add(setting.Schedule)

@@ -52,7 +52,7 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-// demo is a demonstration under way.
+// demo is a running demonstration.
 type demo struct {
 	*app
 	service *service.Service
@@ -103,7 +103,7 @@ func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) 
 	return nil
 }
 
-// show is what there is to see.
+// show runs the demonstration and prints its results.
 func (d *demo) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d *demo) show(ctx context.Context) error {
 	return d.showPayouts(ctx)
 }
 
-// load makes one sync of everything.
+// load syncs everything once.
 func (d *demo) load(ctx context.Context, title string) error {
 	jobs, api, err := d.service.Jobs(d.cfg, service.Selection{}, nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *demo) load(ctx context.Context, title string) error {
 	return nil
 }
 
-// sum says in a sentence what a sync cost.
+// sum says in one sentence what a sync read and how long it took.
 func (d *demo) sum(results []syncer.Result, took time.Duration) {
 	var read, transactions, listed uint64
 	incremental := false
@@ -175,11 +175,12 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 	fmt.Fprintln(d.stdout)
 }
 
-// beginAnew makes an empty database: the simulated world is the same each time, so it cannot go on from an earlier
-// demo's end.
+// beginAnew makes an empty database. The simulated world starts at the same point each time, so it cannot continue from
+// the end of an earlier demo.
 func (d *demo) beginAnew(ctx context.Context) error {
 	if d.kept {
-		// The connection that a warehouse gives out is in the database; the statement leads out of it.
+		// The connection of a warehouse uses the database as its current one. The statement switches to another one
+		// first.
 		err := d.w.Conn().Exec(ctx, "DROP DATABASE IF EXISTS `"+d.cfg.Warehouse.Database+"` SYNC")
 		if err != nil && !warehouse.IsMissing(err) {
 			return fmt.Errorf("removing the data of an earlier demo: %w", err)
@@ -189,8 +190,8 @@ func (d *demo) beginAnew(ctx context.Context) error {
 	return err
 }
 
-// serve keeps everything up. The simulator stays here; the engine, which anybody on this machine may ask now, moves to
-// a process that holds nothing but the data.
+// serve keeps everything running. The simulator stays in this process. The engine, which anybody on this machine may
+// query now, moves to a process that holds nothing but the data.
 func (d *demo) serve(ctx context.Context) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -213,7 +214,7 @@ func (d *demo) serve(ctx context.Context) (err error) {
 	return d.send(ctx, e, listener)
 }
 
-// send has another process carry an errand out and waits for it. When ctx ends, so does that process.
+// send lets another process carry out an errand and waits for it. When ctx ends, that process ends too.
 func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
 	files, err := e.files(listener)
 	if err != nil {
@@ -253,7 +254,7 @@ func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
 	return errors.New("the process that serves ended")
 }
 
-// demoMarker is the file that tells a folder of the demo, whose data may be removed, from every other.
+// demoMarker is the file that marks a folder as one of the demo, whose data may be removed.
 const demoMarker = "dealhouse-demo.txt"
 
 const demoMarkerText = "dealhouse demo made this folder and starts over in it each time: keep nothing of yours here.\n"

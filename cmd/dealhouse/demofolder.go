@@ -37,7 +37,7 @@ func (d *demo) prepareFolder() (remove func() error, err error) {
 	return func() error { return nil }, nil
 }
 
-// configuration is that of the simulated accounts, read like any other.
+// configuration returns the configuration of the simulated accounts. It is read like any other.
 func (d *demo) configuration() (*config.Config, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[warehouse]\ndsn = %s\n\n[defaults]\nrequests_per_second = 1000\n", strconv.Quote("embedded:"+d.dir))

@@ -11,10 +11,10 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// demoWidth is how many columns of a terminal the demo's tables and sentences take at most.
+// demoWidth is the maximum width of the demo's tables and sentences, in columns of a terminal.
 const demoWidth = 100
 
-// printDemoResults prints how the runs of a sync ended, in fewer columns than dealhouse sync.
+// printDemoResults prints how the runs of a sync ended. Its table has fewer columns than that of dealhouse sync.
 func printDemoResults(to io.Writer, results []syncer.Result) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
@@ -30,8 +30,8 @@ func printDemoResults(to io.Writer, results []syncer.Result) error {
 	return output.Print("table", to, columns, rows)
 }
 
-// showPayouts ends the demo with the payouts of the account whose payouts are not all right: which are, and what is to
-// be done about the others.
+// showPayouts ends the demo with the payouts of the account that has wrong ones: which are right, and what to do about
+// the others.
 func (d *demo) showPayouts(ctx context.Context) error {
 	account := d.financeAccount()
 	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter,

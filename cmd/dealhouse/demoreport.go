@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// demoReport is a question that the views answer.
+// demoReport is a question and the query of the views that answers it.
 type demoReport struct{ title, sql string }
 
 func demoReports() []demoReport {
@@ -51,7 +51,7 @@ func (d *demo) sayWhatNext() {
 	fmt.Fprint(d.stdout, b.String())
 }
 
-// sayWhatIsUp prints how to reach what --serve keeps up.
+// sayWhatIsUp prints how to reach what --serve keeps running.
 func (d *demo) sayWhatIsUp(warehouse string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse,
@@ -73,7 +73,7 @@ In another terminal:
 	fmt.Fprint(d.stdout, b.String())
 }
 
-// quoted is a word as a shell takes it.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@", r)

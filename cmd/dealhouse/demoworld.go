@@ -13,9 +13,9 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// The demo's world is one in which finance has been at work for a year: every payout is right, except for three of the
-// first account, each wrong in a way of its own. One lacks a transaction that the list does not have; of the other two
-// a transaction changes after it was paid, between the two syncs.
+// In the demo's world, every payout is right except for three of the first account. Each of these is wrong in a
+// different way: one contains a transaction that the list lacks, and in the other two a transaction changes after it
+// was paid, between the two syncs.
 
 // demoRaise is by how much the cashback of a paid transaction rises.
 var demoRaise = decimal.RequireFromString("4.20")
@@ -52,7 +52,7 @@ func (d *demo) startSimulator(ctx context.Context) (stop func(), err error) {
 // financeAccount is the account whose payouts are not all right.
 func (d *demo) financeAccount() string { return d.sim.Orgs()[0] }
 
-// loseTransaction removes a transaction that the last payout but two has counted.
+// loseTransaction removes a transaction that the third-last payout counts from the list.
 func (d *demo) loseTransaction() error {
 	t, err := d.paidTransaction(2)
 	if err != nil {
@@ -64,8 +64,8 @@ func (d *demo) loseTransaction() error {
 	return nil
 }
 
-// passDays lets the simulated world go on: meanwhile one paid transaction is declined, and the cashback of another
-// rises.
+// passDays lets some days pass in the simulated world. During them one paid transaction is declined, and the cashback
+// of another rises.
 func (d *demo) passDays() error {
 	d.sim.Advance(demoDays * 24 * time.Hour)
 	declined, err := d.paidTransaction(0)

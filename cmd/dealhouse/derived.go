@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// lookAfterDerived compares the tables that follow from the rows of streams with these, or rebuilds them.
+// lookAfterDerived compares the tables that are derived from the rows of streams with these rows, or rebuilds them.
 func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 	cfg, err := a.loadConfig(false)
 	if err != nil {

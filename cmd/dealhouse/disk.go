@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeOn is how many bytes this user may still write to the disk of a folder, or of the nearest one above that is
-// there.
+// freeOn returns how many bytes this user may still write to the disk of a folder. If the folder does not exist, the
+// nearest existing folder above it counts.
 func freeOn(path string) (uint64, error) {
 	path = existing(path)
 	var s unix.Statfs_t
@@ -20,7 +20,7 @@ func freeOn(path string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// enoughRoom reports an error when the disk of a folder has no room for so many bytes.
+// enoughRoom returns an error if the disk of a folder has no room for so many bytes.
 func enoughRoom(path string, bytes uint64) error {
 	free, err := freeOn(path)
 	if err == nil && free < bytes {
@@ -44,7 +44,7 @@ func size(bytes uint64) string {
 	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[unit]
 }
 
-// lockFile makes a file, if it is not there, and takes it for this process until unlock, or fails at once.
+// lockFile locks a file for this process until unlock, or fails at once. It creates the file if it does not exist.
 func lockFile(name string) (unlock func() error, err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // G304: it is beside the data that the operator configured
 	if err != nil {

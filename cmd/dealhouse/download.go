@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// download is how far the embedded engine has been downloaded, if it has to be.
+// download is the progress of the download of the embedded engine, if there is one.
 type download struct {
 	percent atomic.Pointer[int]
 }
 
-// reached says how much of it is there.
+// reached notes how much has been downloaded.
 func (d *download) reached(percent int) { d.percent.Store(&percent) }
 
-// text is what a waiting user sees; nothing while nothing is downloaded.
+// text is what a waiting user sees; "" while nothing is downloaded.
 func (d *download) text() string {
 	percent := d.percent.Load()
 	if percent == nil || *percent == 100 {

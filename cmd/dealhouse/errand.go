@@ -40,7 +40,7 @@ const errandVariable = "DEALHOUSE_ERRAND"
 const (
 	outside = "outside" // still to enter the sandbox
 	inside  = "inside"
-	// What loads has no errand, but enters a sandbox too (see confine).
+	// A command that loads has no errand, but enters a sandbox too (see confine).
 	loading     = "loading"
 	loadingNote = "loading+note" // and some files of its configuration come along
 )
@@ -51,13 +51,13 @@ const (
 	listenerFile = 4
 )
 
-// harmless are the variables that the process inside keeps: what a terminal can do, and how Go uses the machine.
+// harmless are the variables that the sandboxed process keeps: what the terminal can do, and how Go uses the machine.
 var harmless = []string{
 	"LANG", "LC_ALL", "LC_CTYPE", "TERM", "NO_COLOR", "COLUMNS", "TZ", "GOMEMLIMIT", "GOGC", "GOMAXPROCS", "GOTRACEBACK",
 }
 
-// sends carries an errand out: in the sandbox, when this is a process of its own, which ends with it. listener may be
-// nil.
+// sends carries out an errand. If this process may be replaced, it is replaced by one in the sandbox, which ends with
+// the errand. listener may be nil.
 func (a *app) sends(ctx context.Context, e errand, listener net.Listener) error {
 	if a.become == nil {
 		return a.carryOut(ctx, e, listener)
@@ -77,11 +77,11 @@ func (a *app) sends(ctx context.Context, e errand, listener net.Listener) error 
 	if err := a.flush(); err != nil {
 		return err
 	}
-	// What was typed may hold a password: the process list shows the command alone.
+	// The command line may hold a password, so the process list shows only the name of the command.
 	return a.become(policy, []string{e.Program, command})
 }
 
-// environment is that of the process that carries it out.
+// environment returns the environment of the process that carries out the errand.
 func (e errand) environment(env []string, stage string) []string {
 	return append(sandbox.Keep(env, harmless...),
 		errandVariable+"="+stage, chdb.EnvLibrary+"="+e.Place.Library, "TMPDIR="+filepath.Join(e.Place.Dir, "engine"))
@@ -108,7 +108,7 @@ func (e errand) files(listener net.Listener) ([]*os.File, error) {
 	return files, nil
 }
 
-// runErrand is the program when it has been sent.
+// runErrand runs this program as a process that was started to carry out an errand.
 func (a *app) runErrand(ctx context.Context, stage string) int {
 	a.running = true
 	err := a.pursue(ctx, stage)
@@ -123,7 +123,7 @@ func (a *app) runErrand(ctx context.Context, stage string) int {
 	return code
 }
 
-// errLeash is the cause of a context that ended because the process that sent this one wants it to, or is gone.
+// errLeash is the cause of a context that ended because the process that started this one asked for it, or is gone.
 var errLeash = errors.New("the process that waits for this one wants it to end")
 
 func (a *app) pursue(ctx context.Context, stage string) error {
@@ -144,7 +144,7 @@ func (a *app) pursue(ctx context.Context, stage string) error {
 		}
 	}
 	if e.Leash {
-		// Ctrl-C reaches both processes; it is for the other one to say what it means.
+		// Ctrl-C reaches both processes. The other one decides what it means.
 		signal.Ignore(syscall.SIGINT)
 		held, let := context.WithCancelCause(ctx)
 		go func() {
@@ -194,7 +194,7 @@ func (a *app) carryOut(ctx context.Context, e errand, listener net.Listener) (er
 	return e.Serve.run(ctx, a, w, listener)
 }
 
-// newErrand is one for the embedded warehouse in dir.
+// newErrand makes an errand for the embedded warehouse in dir.
 func (a *app) newErrand(ctx context.Context, dir, database string) (errand, error) {
 	e := errand{Program: a.program, LogFormat: a.logFormat.value, LogLevel: a.logLevel.value, Database: database}
 	if a.become == nil { // Open finds everything
@@ -206,8 +206,8 @@ func (a *app) newErrand(ctx context.Context, dir, database string) (errand, erro
 	return e, err
 }
 
-// findEngine makes sure that the folder of an embedded warehouse and the engine's library are there, before a sandbox
-// keeps this program from making them.
+// findEngine makes sure that the folder of an embedded warehouse and the engine's library exist. Inside the sandbox,
+// this program could not create them.
 func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	done := a.showWaiting("looking for the embedded ClickHouse")
 	defer done()
@@ -220,8 +220,8 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 
 const withoutSandboxHelp = "no kernel sandbox: for kernels that have none, and for an engine that needs more rights"
 
-// raiseWalls decides about the sandbox. Where it cannot be whole, strangers from elsewhere are not served unless
-// someone has said so, and everyone is told.
+// raiseWalls decides about the sandbox. If it cannot be complete, other machines are not served unless the operator has
+// allowed it, and the log says so.
 func (a *app) raiseWalls(e *errand, without, strangers bool) error {
 	e.Walls = !without
 	missing := strings.Join(sandbox.Policy{}.Missing(), ", ")

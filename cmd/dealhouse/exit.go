@@ -47,7 +47,7 @@ func signalCode(s service.SignalError) int {
 	return exitFault
 }
 
-// exitCode classifies an error, by types and codes and never by its text. ctx is that of the whole program.
+// exitCode classifies an error by types and codes, never by its text. ctx is the context of the whole program.
 func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return exitOK
@@ -88,7 +88,7 @@ func isAuth(err error) bool {
 	return warehouse.IsAuth(err) || errors.As(err, &api) && api.Kind == dealapi.KindAuth
 }
 
-// isSettings reports a failure that the same command meets again until someone changes a setting or installs something.
+// isSettings reports a failure that repeats until someone changes a setting or installs something.
 func isSettings(err error) bool {
 	for _, known := range []error{
 		warehouse.ErrSchemaNew, warehouse.ErrSchemaOld,
@@ -102,7 +102,7 @@ func isSettings(err error) bool {
 		return true
 	}
 	var api *dealapi.Error
-	if !errors.As(err, &api) || api.CursorRefused() { // a cursor that expired is no one's setting
+	if !errors.As(err, &api) || api.CursorRefused() { // an expired cursor is not a mistake in a setting
 		return false
 	}
 	return api.Kind == dealapi.KindNotFound || api.Kind == dealapi.KindConfig || api.Kind == dealapi.KindBadRequest
@@ -121,7 +121,7 @@ func worst(codes ...int) int {
 	return worst
 }
 
-// isReadOnly reports that the warehouse takes no writes from this user, or through this door.
+// isReadOnly reports that the warehouse accepts no writes from this user, or through this connection.
 func isReadOnly(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && e.Code == 164 // READONLY

@@ -53,7 +53,7 @@ func newHealthcheck(a *app) *cobra.Command {
 
 func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 	address := c.address
-	transport := &http.Transport{DisableKeepAlives: true} // through no proxy: what is asked is this machine
+	transport := &http.Transport{DisableKeepAlives: true} // without a proxy: the request goes to this machine
 	if address == "" {
 		cfg, err := a.loadConfig(false)
 		if _, bad := errors.AsType[*config.Problems](err); bad {
@@ -65,12 +65,13 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 		scheme := "http://"
 		if cfg.Daemon.TLSCert != "" {
 			scheme = "https://"
-			// The certificate is for the name that others use. Nothing secret is sent, and to this machine only.
+			// The certificate is for the name that other machines use. The request holds no secret and does not leave
+			// this machine.
 			transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // G402: see above
 		}
 		address = scheme + reachable(cfg.Daemon.Listen) + "/healthz"
 	}
-	// The address goes into messages: it must not bring a password along.
+	// The address appears in messages, so it must not hold a password.
 	target, err := url.Parse(address)
 	if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" {
 		return usagef("--url: want a URL such as http://127.0.0.1:9464/healthz, without user and password")
@@ -92,7 +93,7 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// portOnly is what the environment says of the daemon's port, and else the default, without any file.
+// portOnly returns the daemon's port from the environment, or the default, without reading any file.
 func portOnly(a *app) (*config.Config, error) {
 	a.log.Warn("the configuration cannot be read, so the daemon's address is that of the environment, or the default; `dealhouse check` says what is wrong")
 	cfg, _, err := config.Load(config.Source{

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// limits are what others may take of this machine by asking the embedded warehouse.
+// limits bound what others may use of this machine by querying the embedded warehouse.
 type limits struct {
 	memory, queryMemory, result, buffered, disk int64 // MiB
 	seconds                                     int64
@@ -17,15 +17,15 @@ type limits struct {
 	threads, queries                            int
 }
 
-// roomy is the memory, in MiB, from which on limits need not spare: the engine itself takes about 200.
+// roomy is the memory, in MiB, above which the limits need not save memory: the engine itself takes about 200.
 const roomy = 2048
 
-// defaultLimits fit the memory that this process may have.
+// defaultLimits returns limits that fit the memory that this process may use.
 func defaultLimits() *limits { return limitsFor(allowedMemory("/") >> 20) }
 
-// limitsFor are the limits for so many MiB of memory; 0 is taken for what most machines have at least. The text of
-// results that cannot be streamed is not counted by the engine, and may be several times as long as the data that the
-// limit is about.
+// limitsFor returns the limits for so many MiB of memory; 0 stands for what most machines have at least. The engine
+// does not count the text of results that cannot be streamed. That text may be several times as long as the data that
+// the limit counts.
 func limitsFor(allowed int64) *limits {
 	if allowed == 0 {
 		allowed = roomy
@@ -39,7 +39,7 @@ func limitsFor(allowed int64) *limits {
 	return l
 }
 
-// limitFlags adds the limits to a command: of many queries, or of a single one.
+// limitFlags adds flags for the limits to a command: for many queries, or for a single one.
 func limitFlags(cmd *cobra.Command, many bool) *limits {
 	l := defaultLimits()
 	flags := cmd.Flags()
@@ -61,7 +61,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 	return l
 }
 
-// engine is what the engine has to keep.
+// engine returns the limits that the engine enforces.
 func (l *limits) engine() chdb.Limits {
 	return chdb.Limits{
 		QueryMemory: min(l.queryMemory, l.memory) << 20, Memory: l.memory << 20, Time: time.Duration(l.seconds) * time.Second,
@@ -69,7 +69,7 @@ func (l *limits) engine() chdb.Limits {
 	}
 }
 
-// settings are the limits of one query for an engine that has none of its own.
+// settings returns the limits of one query, for an engine that enforces none itself.
 func (l *limits) settings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"max_memory_usage": min(l.queryMemory, l.memory) << 20, "max_execution_time": l.seconds,
@@ -77,7 +77,7 @@ func (l *limits) settings() clickhouse.Settings {
 	}
 }
 
-// validate refuses what would bound nothing.
+// validate refuses limits that would limit nothing.
 func (l *limits) validate() error {
 	for name, n := range map[string]int64{
 		"max-memory": l.memory, "max-query-memory": l.queryMemory, "max-time": l.seconds, "max-result": l.result,

@@ -15,20 +15,21 @@ import (
 
 func main() { os.Exit(sandbox.Aside(func() int { return standalone(standardWaits()) })) }
 
-// standalone is the program as a process of its own, which hears signals.
+// standalone runs the program as its own process, which handles signals.
 func standalone(w waits) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	deaf := hear(cancel)
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	a.waits = w
 	a.become = func(policy sandbox.Policy, args []string) error {
-		// From here on a signal ends the process by itself; one that has come already must not get lost.
+		// After deaf, a signal ends the process by itself. A signal that has already come must not get lost.
 		deaf()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if a.unattended {
-			// A daemon reads its configuration anew there anyway, and must not end because someone asks for it meanwhile.
+			// A daemon reads its configuration again after it has been replaced anyway. A request to reload that comes
+			// meanwhile must not end it.
 			signal.Ignore(syscall.SIGHUP)
 		}
 		err := policy.Become(args)
@@ -50,8 +51,8 @@ func standalone(w waits) int {
 	return a.run(ctx, os.Args)
 }
 
-// hear ends a context at the first signal, and the process at the second: whoever asks twice does not want to wait for
-// the drain. When deaf returns, no signal is heard any more, and one that came before has ended the context.
+// hear ends a context at the first signal, and the process at the second: a user who asks twice does not want to wait
+// for the drain. After deaf has returned, signals are no longer handled, and any earlier one has ended the context.
 func hear(cancel context.CancelCauseFunc) (deaf func()) {
 	signals, quiet := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

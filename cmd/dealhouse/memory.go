@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// allowedMemory is how much memory this process may have, in bytes: that of the machine, or less where its control
-// group, or one that this is in, allows less. 0 means that it is not known. root is where the system's files are: /.
+// allowedMemory returns how much memory this process may use, in bytes: the memory of the machine, or less if its
+// control group or one above it allows less. 0 means that it is not known. root is the root of the system's files: /.
 func allowedMemory(root string) int64 {
 	allowed := machineMemory(root)
 	less := func(limit int64) {
@@ -39,8 +39,8 @@ func allowedMemory(root string) int64 {
 	return allowed
 }
 
-// forGroups calls f for a control group and all that it is in. In a container, the files of the group that is its own
-// may be those of the outermost one, whatever the group is called outside.
+// forGroups calls f for a control group and all groups above it. In a container, the files of the process's own group
+// may be those at the root, whatever the group is called outside.
 func forGroups(group string, f func(group string)) {
 	for group = path.Clean("/" + group); ; group = path.Dir(group) {
 		f(group)
@@ -50,7 +50,7 @@ func forGroups(group string, f func(group string)) {
 	}
 }
 
-// limitIn is what a file says, or 0 if it says "max", or is not there.
+// limitIn returns the limit in a file. It is 0 if the file says "max" or does not exist.
 func limitIn(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// report prints the error that ended the program, unless the command has.
+// report prints the error that ended the program, unless the command has printed it.
 func (a *app) report(ctx context.Context, err error) {
 	var told reported
 	if err == nil || errors.As(err, &told) {
@@ -23,10 +23,10 @@ func (a *app) report(ctx context.Context, err error) {
 	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
 		if _, drained := errors.AsType[service.SignalError](err); drained && a.unattended {
-			a.log.Info(signal.Error()) // it is how a daemon ends
+			a.log.Info(signal.Error()) // this is how a daemon is stopped
 			return
 		}
-		a.printMessage("", signal) // what broke because of it is of no interest
+		a.printMessage("", signal) // errors that the signal caused are of no interest
 		return
 	}
 	a.printMessage("error", err)
@@ -49,7 +49,7 @@ func (a *app) printMessage(kind string, err error, attrs ...any) {
 	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
 }
 
-// sayEmpty says why a list has no rows, where it has none: a header alone looks like a mistake.
+// sayEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
 func (a *app) sayEmpty(rows int, why string) {
 	if rows == 0 {
 		a.log.Info(why)
@@ -59,7 +59,7 @@ func (a *app) sayEmpty(rows int, why string) {
 // logsOnly reports that even messages to people go to the log.
 func (a *app) logsOnly() bool { return a.unattended || a.logFormat.value == "json" }
 
-// printAboutStreams prints a message about streams of an account.
+// printAboutStreams prints a message that names the account and the streams it is about.
 func (a *app) printAboutStreams(kind, account string, streams []string, err error) {
 	if !a.logsOnly() {
 		text := strings.TrimPrefix(output.Message(err), "account "+account+": ") // the errors of the API begin so
@@ -78,7 +78,7 @@ func (a *app) printWarning(w service.Warning) {
 	a.printAboutStreams("warning", w.Account, w.Streams, w.Err)
 }
 
-// printFailures prints what went wrong in runs or was noticed, each once, and returns the exit code of the worst.
+// printFailures prints each error and warning of the runs once, and returns the exit code of the worst.
 func (a *app) printFailures(ctx context.Context, svc *service.Service, results []syncer.Result) error {
 	for _, r := range results {
 		svc.WarnAbout(r.Record)
@@ -122,7 +122,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 	return nil
 }
 
-// cause is the reason of a failure without what differs between the streams of an account.
+// cause returns the reason of a failure without the parts that differ between the streams of an account.
 func cause(err error) string {
 	if guard, ok := errors.AsType[*syncer.GuardError](err); ok {
 		return "stopped by a guard: " + guard.Reason + "; " + guard.Advice

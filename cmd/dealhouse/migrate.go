@@ -99,8 +99,8 @@ func planMigration(ctx context.Context, a *app) (err error) {
 	return err
 }
 
-// openToPlan opens the warehouse. An embedded one that does not exist is stood in for by an empty one that does not
-// outlive the command.
+// openToPlan opens the warehouse. If an embedded one does not exist, it opens an empty temporary one instead, which is
+// removed when the command ends.
 func openToPlan(ctx context.Context, a *app,
 	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }

@@ -94,7 +94,7 @@ func testReceivers(ctx context.Context, a *app, name, format string) error {
 	return nil
 }
 
-// receiverFinding is what came of a test.
+// receiverFinding is the result of a test.
 func receiverFinding(t notify.Tried) finding {
 	if t.Err != nil {
 		return finding{"receiver: " + t.Receiver, verdictFailed, output.Message(t.Err), exitFault}
@@ -163,8 +163,8 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 	return output.Print(format, a.stdout, columns, rows)
 }
 
-// checkReceivers says which receivers can be told something, and with ask which take a message. Where nobody asks, what
-// is well is not worth a line.
+// checkReceivers says which receivers are set up correctly. With ask, it sends each a test message. Without ask, it
+// prints only what is wrong.
 func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
 	cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedReceivers: true})
 	if err != nil {

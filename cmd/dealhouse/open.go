@@ -18,7 +18,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// absent says that the folder of an embedded warehouse does not exist yet, or holds none.
+// absent is the error for a folder that does not exist yet, or that holds no embedded warehouse.
 type absent struct{ dir string }
 
 func (e absent) Error() string {
@@ -31,7 +31,7 @@ const engineMetadata = "metadata"
 // Unwrap makes it what it is to a caller: a schema that is not there yet.
 func (absent) Unwrap() error { return warehouse.ErrSchemaOld }
 
-// mustExist reports a folder that is not there as absent, and one that holds no warehouse: opening it would make one.
+// mustExist returns absent for a folder that does not exist or holds no warehouse: opening it would create one.
 func mustExist(dir string) error {
 	for _, name := range []string{engineMetadata, chdb.RestoringFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // G703: the folder is the one that the operator configured
@@ -41,8 +41,8 @@ func mustExist(dir string) error {
 	return absent{dir}
 }
 
-// openExisting opens the warehouse for a command that only looks at it, which must not leave an empty one behind. A
-// person waits for the answer, so what fails is not tried again.
+// openExisting opens the warehouse for a command that only reads it, and never creates one. A person waits for the
+// answer, so failed statements are not retried.
 func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	return a.openMade(ctx, cfg, throughAnybody)
 }
@@ -57,8 +57,8 @@ func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Wareho
 	return cfg, w, err
 }
 
-// look opens the warehouse for a command that only looks at it, and closes it after do. Where do finds that something
-// is not there, the error says that the schema is old.
+// look opens the warehouse for a command that only reads it, and closes it after do. If do fails because a table or
+// column is missing, the error says that the schema is old.
 func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
 	cfg, w, err := a.openToLook(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Wareh
 	return orOldSchema(do(cfg, w))
 }
 
-// orOldSchema says of an error that the schema is old where it is that something is not there.
+// orOldSchema adds to an error about a missing table or column that the schema is old.
 func orOldSchema(err error) error {
 	if warehouse.IsMissing(err) {
 		return fmt.Errorf("%w (%w)", warehouse.ErrSchemaOld, err)
@@ -76,7 +76,7 @@ func orOldSchema(err error) error {
 	return err
 }
 
-// openMade opens a warehouse that is there already, and tries nothing again.
+// openMade opens a warehouse that exists, without retries.
 func (a *app) openMade(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := mustExist(dir); err != nil {
@@ -89,7 +89,7 @@ func (a *app) openMade(ctx context.Context, cfg *config.Config, lasting bool) (*
 	return a.open(ctx, cfg, -1)
 }
 
-// openWarehouse opens the warehouse for a command that writes, making it where there is none.
+// openWarehouse opens the warehouse for a command that writes, and creates it if it does not exist.
 func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	if w, err := a.join(ctx, cfg, throughDaemon, patienceOf(cfg)); w != nil || err != nil {
 		return w, err
@@ -97,17 +97,17 @@ func (a *app) openWarehouse(ctx context.Context, cfg *config.Config) (*warehouse
 	return a.openAlone(ctx, cfg)
 }
 
-// openExistingToLoad opens the warehouse for a command that loads, and so takes its time, but not into a new one.
+// openExistingToLoad opens the warehouse for a command that loads, with retries. It does not create one.
 func (a *app) openExistingToLoad(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	return a.openMade(ctx, cfg, throughDaemon)
 }
 
-// openAlone opens the warehouse for a command that has to have an embedded one itself.
+// openAlone opens the warehouse for a command that must open an embedded one itself, and not through another process.
 func (a *app) openAlone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
 	return a.open(ctx, cfg, patienceOf(cfg))
 }
 
-// patienceOf is how long a statement of a command that writes is tried again.
+// patienceOf returns how long a command that writes retries a statement.
 func patienceOf(cfg *config.Config) time.Duration {
 	if cfg.Warehouse.MaxRetryElapsed == 0 {
 		return -1 // configured so: no second attempt
@@ -115,7 +115,7 @@ func patienceOf(cfg *config.Config) time.Duration {
 	return cfg.Warehouse.MaxRetryElapsed
 }
 
-// Whose embedded warehouse a command may work with.
+// How a command waits for an embedded warehouse that another process has open.
 const (
 	throughAnybody = false // it is done in a moment
 	throughDaemon  = true  // it may take longer than a sync that is under way
@@ -145,7 +145,7 @@ func (a *app) join(ctx context.Context, cfg *config.Config, lasting bool,
 	return a.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed, Guest: guest})
 }
 
-// sharing is the level at which is said that a command works through another one: of a daemon, people know.
+// sharing is the log level of the message that a command works through another process. Users know that of a daemon.
 func sharing(g *chdb.Guest) slog.Level {
 	if g.Lasting() {
 		return slog.LevelDebug
@@ -153,7 +153,7 @@ func sharing(g *chdb.Guest) slog.Level {
 	return slog.LevelInfo
 }
 
-// open opens the warehouse, makes sure that it answers, and that it is one that can be worked with.
+// open opens the warehouse, and checks that it answers and that this version can work with it.
 func (a *app) open(ctx context.Context, cfg *config.Config,
 	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
@@ -181,8 +181,8 @@ func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Optio
 	return w, nil
 }
 
-// share lets other processes of the user work with an embedded warehouse that this one has opened. That it cannot be
-// shared is no reason not to work.
+// share lets other processes of the user work with an embedded warehouse that this one has opened. If that fails, the
+// command works all the same.
 func (a *app) share(w *warehouse.Warehouse, lasting bool) {
 	if err := w.Share(lasting); err != nil {
 		a.log.Warn("other commands cannot use the embedded warehouse while this one runs", "error", err)
@@ -210,7 +210,8 @@ func (a *app) whenFree(ctx context.Context, open func() (*warehouse.Warehouse, e
 	}
 }
 
-// takenError says that an embedded warehouse is open in a process that shares it, for a command that needs it alone.
+// takenError is the error of a command that needs an embedded warehouse for itself while another process has it open
+// and shares it.
 type takenError struct {
 	pid    int
 	daemon bool
@@ -236,7 +237,7 @@ func taken(ctx context.Context, dir string) error {
 	return takenError{guest.PID(), guest.Lasting()}
 }
 
-// unreachable says what to do about a warehouse that does not answer.
+// unreachable makes the error for a warehouse that does not answer, with advice.
 func unreachable(dsn string, err error) error {
 	var op *net.OpError
 	var server *clickhouse.Exception
@@ -254,8 +255,8 @@ func unreachable(dsn string, err error) error {
 	return fmt.Errorf("the warehouse %s does not answer: check warehouse.dsn (scheme, host, port, TLS): %w", dsn, err)
 }
 
-// refused says that the warehouse does not accept the credentials. What the driver wraps around that is of no use to
-// whoever has to correct them.
+// refused makes the error for credentials that the warehouse does not accept. It leaves out the driver's wrapping,
+// which does not help to correct them.
 type refused struct {
 	dsn string
 	err error

@@ -111,7 +111,7 @@ transactions: sync --full).`, func(ctx context.Context) error {
 	return cmd
 }
 
-// ask has the action recorded in the warehouse.
+// ask records the action in the warehouse.
 func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if c.run != "" {
 		if c.RunID, err = uuid.Parse(c.run); err != nil {
@@ -140,8 +140,8 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	return printActed(a.stdout, acted)
 }
 
-// complete fills in who asks, and the account where there is only one. What the configuration does not have is a
-// mistake, except for an end of a pause: it may be of an account that was there before.
+// complete fills in who asks and, if there is only one account, that account. An account or stream that is not
+// configured is a mistake, except when a pause is ended: the account may have been configured before.
 func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)
@@ -162,7 +162,7 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	return nil
 }
 
-// user is who calls the program, as far as the environment says.
+// user returns the name of the user according to the environment.
 func (a *app) user() string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		for _, entry := range a.env {

@@ -81,7 +81,7 @@ configuration is invalid, the old one stays in force.` + askDaemonLong,
 	return cmd
 }
 
-// askDaemon has a daemon carry the action out.
+// askDaemon asks a daemon to carry out the action.
 func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error {
 	cfg, err := a.loadConfigAs(config.Source{NeedDaemon: true})
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	defer resp.Body.Close()
 	var answer struct{ Message, Error string }
 	if err := json.NewDecoder(http.MaxBytesReader(nil, resp.Body, 1<<20)).Decode(&answer); err != nil {
-		answer.Error = "" // it is not our daemon's, or one that takes no actions
+		answer.Error = "" // the answer is not from our daemon, or from one that takes no actions
 	}
 	switch {
 	case resp.StatusCode == http.StatusOK && answer.Message != "":
@@ -149,12 +149,12 @@ func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string
 	return "", fmt.Errorf("%s answers %s, so it is not a dealhouse daemon", address, resp.Status)
 }
 
-// refusedUserError says that the daemon does not accept who asks.
+// refusedUserError says that the daemon does not accept the credentials.
 type refusedUserError struct{ text string }
 
 func (e refusedUserError) Error() string { return e.text }
 
-// reach finds the address of the daemon, and how to make sure that it is the one.
+// reach returns the address of the daemon, and a client that verifies it.
 func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if r.url != "" {
@@ -178,8 +178,8 @@ func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
 	return target, transport, nil
 }
 
-// sameCertificate accepts a server that has the certificate of a file. It is for the name that others use, so its name
-// is not compared, but a password is sent to nobody else.
+// sameCertificate accepts only a server with the certificate of a file. The certificate is for the name that other
+// machines use, so the name is not compared. But the password goes to no other server.
 func sameCertificate(file string) (*tls.Config, error) {
 	text, _, err := config.ReadFile(file)
 	if err != nil {

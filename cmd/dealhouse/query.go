@@ -105,7 +105,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 		if err != nil {
 			return err
 		}
-		// The engine that is shared has work of its own to do, and bounds nothing itself.
+		// A shared engine also does the work of its own process, and sets no limits itself.
 		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(c.limits.settings()))
 		return errors.Join(ask.run(ctx, a, w), w.Close())
 	}
@@ -120,7 +120,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	return a.sends(ctx, e, nil)
 }
 
-// asking is one question to a warehouse.
+// asking is one query and how to send it.
 type asking struct {
 	SQL, Output string
 }
@@ -129,7 +129,7 @@ func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && e.Code == 497 {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message,
-			e.Code) // it has no credentials to be wrong
+			e.Code) // it has no credentials
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 // formatClause finds the formats that people know from ClickHouse's own clients.
 var formatClause = regexp.MustCompile(`(?i)\sFORMAT\s+(JSON|CSV|TSV|TabSeparated|Pretty|Vertical|Markdown|Values|Native|Parquet|Arrow|XML|RowBinary|Null)\w*\s*$`)
 
-// statement is the SQL without what only clients care for.
+// statement returns the SQL without the parts that are only for clients.
 func statement(sql string) (string, error) {
 	sql = strings.TrimRight(strings.TrimSpace(sql), "; \t\r\n")
 	switch {
@@ -205,14 +205,14 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 	return nil
 }
 
-// Codes of ClickHouse that mean a statement which no retry will heal: bad arguments, types, syntax, unknown functions,
+// Codes of ClickHouse for statements that fail again on every retry: bad arguments, types, syntax, unknown functions,
 // identifiers, settings, tables and databases, attempts to write.
 func statementCodes() []int32 {
 	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130, 164,
 		179, 184, 206, 207, 215, 258, 279, 386, 392}
 }
 
-// sqlError says what the warehouse has against a statement.
+// sqlError makes the error of a statement that the warehouse refuses.
 func sqlError(err error) error {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
 	switch {

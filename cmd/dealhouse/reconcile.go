@@ -76,7 +76,7 @@ type reconcileCommand struct {
 	format, list   *choice
 }
 
-// rows is the kind of rows of the CSV: of one payout its transactions, unless another kind is asked for.
+// rows returns the kind of rows of the CSV. For a single payout the default is its transactions.
 func (c reconcileCommand) rows() string {
 	switch {
 	case c.list.value != "":
@@ -202,8 +202,7 @@ func amountColumn(name string) output.Column {
 // alignedColumn is of amounts that a report.Alignment has written.
 func alignedColumn(name string) output.Column { return output.Column{Name: name, Right: true} }
 
-// payoutTable has a row for each payout, and for each currency of one with several. A kind of which there is nothing
-// has no column.
+// payoutTable has a row for each payout and currency. A kind without any amount has no column.
 func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any) {
 	var kinds []report.KindColumn
 	for _, k := range report.KindColumns() {

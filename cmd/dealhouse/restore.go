@@ -84,7 +84,7 @@ func fitting(path string) (backup.Manifest, error) {
 	return m, err
 }
 
-// unusable makes the error of a backup that cannot be used one that another attempt does not heal.
+// unusable marks the error of a backup that cannot be used as one that a retry does not solve.
 func unusable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrIncomplete) || errors.Is(err, backup.ErrDamaged) ||
 		errors.Is(err, backup.ErrNewer) {
@@ -147,7 +147,7 @@ func (a *app) fill(ctx context.Context, cfg *config.Config, dir, path string, m 
 	return errors.Join(err, os.RemoveAll(taken)) //nolint:gosec // G703: the folder is the one that the operator configured
 }
 
-// restoring is a folder that is restored into. Nobody opens it until commit says that it is whole.
+// restoring is a folder that a backup is restored into. Nobody can open it before commit marks it as complete.
 type restoring struct {
 	dir, mark string
 	unlock    func() error
@@ -189,7 +189,7 @@ func (r *restoring) empty() error {
 	return nil
 }
 
-// commit makes the folder one that is opened.
+// commit allows the folder to be opened.
 func (r *restoring) commit() error {
 	unix.Sync()                               // the engine leaves it to the system when its files reach the disk
 	if err := os.Remove(r.mark); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured

@@ -45,8 +45,8 @@ func printResults(to io.Writer, format string, results []syncer.Result) error {
 	return output.Print(format, to, columns, rows)
 }
 
-// showRuns begins to show the progress of jobs; api says what limits their requests, and may be nil. stop is to be
-// called when the runs have ended.
+// showRuns starts to show the progress of jobs. api knows the rate limits, and may be nil. stop must be called when the
+// runs have ended.
 func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.Watch, stop func()) {
 	o := output.ProgressOptions{Console: a.console, Logger: a.log, Keep: a.console.Live() && !output.IsTerminal(a.screen)}
 	for _, job := range jobs {
@@ -74,7 +74,7 @@ func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.W
 	}, shown.Stop
 }
 
-// resultWords say in a few words what came of a run.
+// resultWords returns the result of a run in a few words.
 func resultWords(r syncer.Result) string {
 	if r.Err != nil {
 		return outcomeWord(r)

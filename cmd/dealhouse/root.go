@@ -66,7 +66,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// misused is the error of a command line that was not understood, with where to read on.
+// misused is the error of a command line that was not understood. It names the help to read.
 func misused(cmd *cobra.Command, args []string, err error) error {
 	hint := ""
 	if !cmd.HasParent() && len(args) > 0 {

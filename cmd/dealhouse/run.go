@@ -132,7 +132,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	return runBoth(ctx, a, d, server)
 }
 
-// toldOf is what those who are notified need to know of the streams.
+// toldOf returns what the notifier needs to know about the streams.
 func toldOf(all []web.Stream) []notify.Stream {
 	streams := make([]notify.Stream, len(all))
 	for i, s := range all {
@@ -142,7 +142,8 @@ func toldOf(all []web.Stream) []notify.Stream {
 	return streams
 }
 
-// runBoth runs the daemon and its port. The port is there until the last run has ended, and either ends the other.
+// runBoth runs the daemon and its HTTP server. The server runs until the last run has ended. When one of them ends, so
+// does the other.
 func runBoth(ctx context.Context, a *app, d *daemon.Daemon, server *web.Server) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -105,8 +105,8 @@ func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error
 	return output.Print(format, to, columns, rows)
 }
 
-// printRunsTable prints runs for people, in 100 columns. What went wrong in a run stands beneath it. So does what it
-// changed, where there is too much of that.
+// printRunsTable prints runs for people, in 100 columns. The errors of a run stand beneath it, and so do its changes if
+// they do not fit in their column.
 func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 	var table bytes.Buffer
 	if err := runsTable(&table, records, false); err != nil {
@@ -172,7 +172,7 @@ func seconds(r warehouse.RunRecord) any {
 	return runTime(r).Seconds()
 }
 
-// optional is a column that a table leaves out where it has nothing to say.
+// optional is a column that a table leaves out if no row has a value for it.
 func optional(c output.Column) output.Column {
 	c.Optional = true
 	return c

@@ -115,7 +115,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	return a.sends(ctx, e, listener)
 }
 
-// serving is what a door is like.
+// serving holds the options of the HTTP server.
 type serving struct {
 	AllowWrites    bool
 	User, Password string
@@ -137,7 +137,7 @@ func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listen
 	return serve(ctx, limitConnections(listener, maxConnections), w.Engine().Handler(options))
 }
 
-// validate refuses what would let strangers in by accident.
+// validate refuses flags that would let strangers in by accident.
 func (c serveCommand) validate(password string) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	switch {
@@ -196,7 +196,7 @@ func (s serving) greet(to io.Writer, addr net.Addr, database string) {
 		database, url, rights, who, url, database)
 }
 
-// reachable is an address to ask: a server that listens everywhere is also here.
+// reachable returns an address that clients on this machine can use, also for a server that listens on all addresses.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip.IsUnspecified()) {

@@ -240,7 +240,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 	if err != nil {
 		return nil, err
 	}
-	until := now.AddDate(0, 0, 1) // it may be tomorrow where the bank is
+	until := now.AddDate(0, 0, 1) // the bank may be in a time zone where it is already tomorrow
 	var problems []settlement.Problem
 	if file != nil {
 		rows, problems, err = settlement.ReadFile(file, c.account, until)
@@ -265,7 +265,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 	return rows, nil
 }
 
-// orRefused makes an error of the command line of what was given and cannot be taken in.
+// orRefused turns the error of a file that was refused into a mistake of the command line.
 func orRefused(err error) error {
 	if _, is := errors.AsType[*settlement.ProblemsError](err); is || errors.Is(err, warehouse.ErrTextTable) {
 		return usageError{err}

@@ -94,8 +94,8 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return scopeText(cfg, s) })
 }
 
-// scopeText is the part of a stream that is loaded, and the one that is configured where it is another; "" is all of
-// it.
+// scopeText is the part of a stream that is loaded and, if it differs, the part that is configured; "" is all of the
+// stream.
 func scopeText(cfg *config.Config, s warehouse.StreamStatus) string {
 	loaded, err := catalog.ParseScope(s.Scope)
 	if err != nil {
@@ -173,8 +173,8 @@ func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.
 	return all, err
 }
 
-// withUnrun adds the configured streams that never ran, in the order of the configuration; accounts that are no longer
-// configured come last. What came of the last run of a stream that is not to be loaded is of no interest any more.
+// withUnrun adds the configured streams that never ran. Streams are in the order of the configuration; accounts that
+// are no longer configured come last. A stream that is no longer loaded does not show the result of its last run.
 func withUnrun(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.StreamStatus {
 	var all []warehouse.StreamStatus
 	for _, account := range cfg.Accounts {

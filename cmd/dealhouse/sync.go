@@ -131,7 +131,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	var results []syncer.Result
 	switches := svc.Switches(receivers, jobs)
-	asked := ctx // the one below ends sooner
+	asked := ctx // the time-out below ends sooner
 	defer func() { svc.EndSwitches(asked, switches, results, err) }()
 	open := a.openWarehouse
 	if c.dryRun {

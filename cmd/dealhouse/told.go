@@ -17,8 +17,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// told is who is told of what a command does: receivers of OpenLineage events, and of traces and metrics. Nobody may
-// be.
+// told holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
 type told struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
@@ -26,11 +25,11 @@ type told struct {
 	within time.Duration // what close takes at the most
 }
 
-// exported is what the variables of OpenTelemetry ask for. Where that is metrics, all that is made from here on is
-// counted by them; registry is the one that there is already.
+// exported returns what the variables of OpenTelemetry ask for. If they ask for metrics, everything created afterwards
+// is counted in them. registry is the registry that exists already.
 func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
 	settings := telemetry.Read(a.env)
-	if !a.confinement.inside { // or it has been said before
+	if !a.confinement.inside { // otherwise the warning has been printed before
 		for _, problem := range settings.Problems {
 			a.log.Warn("an OpenTelemetry variable is invalid, so nothing is sent for it", "problem", problem)
 		}
@@ -41,8 +40,8 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 	return settings, registry
 }
 
-// tell begins to tell others of what a command does, in the context that it returns. span names the command where it is
-// a part of what is told.
+// tell starts to send events, traces and metrics of a command, and returns the context that carries them. span is the
+// name of the command's own span, if it has one.
 func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
 	registry *prometheus.Registry, span string) (context.Context, told, error) {
 	t := told{within: a.waits.lastWords}
@@ -76,7 +75,7 @@ func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehou
 	return ctx, t, nil
 }
 
-// close tells what is left to be told, for a bounded time, even after a signal.
+// close sends what is left, for a bounded time, even after a signal.
 func (t told) close(ctx context.Context) {
 	t.span.End(nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.within)

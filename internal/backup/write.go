@@ -228,13 +228,14 @@ func (s *tarSink) commit(path string) error {
 
 func (s *tarSink) drop() error {
 	err := os.Remove(s.file.Name())
-	if errors.Is(err, fs.ErrNotExist) { // it has its name
+	if errors.Is(err, fs.ErrNotExist) { // it was committed
 		err = nil
 	}
 	return errors.Join(s.file.Close(), err)
 }
 
-// rename gives what is whole its name. A folder replaces none but an empty one; for a file that is looked at before.
+// rename gives a complete backup its name. The system lets a folder replace only an empty one. For a file, this is
+// checked first.
 func rename(from, to string) error {
 	if err := Free(to); err != nil {
 		return err

@@ -14,8 +14,8 @@ type Field struct {
 	Unit     string // of a number; times are in UTC
 }
 
-// Describe is the comment of the field's column: what it means, [its unit], how absence shows where it is not NULL, and
-// (API: the field's name in JSON). The data dictionary takes it apart again.
+// Describe returns the comment of the field's column: its meaning, [its unit], how absence is shown if not as NULL, and
+// (API: the field's JSON name). The data dictionary parses it again.
 func (f Field) Describe() string {
 	text := f.Comment
 	if types[f.Type].emptyCan && !f.Key {

@@ -6,8 +6,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Config is a validated configuration. It is made by Load only, shares nothing with another Config, and is read-only
-// from then on (config-1).
+// Config is a validated configuration. Only Load makes one. It shares nothing with another Config, and is read-only
+// (config-1).
 type Config struct {
 	// File is the path of the file that was read; empty when the configuration came from defaults and environment
 	// variables alone.
@@ -32,11 +32,11 @@ type Config struct {
 	// it may be empty.
 	Accounts []Account
 
-	// Receivers are who is told what happens, in the order of the file.
+	// Receivers are the receivers of notifications, in the order of the file.
 	Receivers []Receiver
 }
 
-// Receiver is who is told what happens. Empty lists are all.
+// Receiver is a receiver of notifications. An empty list means all.
 type Receiver struct {
 	// Name is 1 to 63 of a-z, 0-9, _ and -.
 	Name string

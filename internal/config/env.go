@@ -63,7 +63,7 @@ func parseEnv(environ []string) map[string]string {
 type overrides struct {
 	*findings
 	env   map[string]string
-	known []string // further variables that are none of our business
+	known []string // other variables that concern other programs
 
 	targets map[string][]target
 }
@@ -269,7 +269,7 @@ func (o *overrides) unknown(name string, accounts int) {
 		candidates = append(candidates, strings.TrimPrefix(known, envPrefix))
 	}
 	slices.Sort(candidates)
-	// Long names are near to each other by what they share, so the bound is low.
+	// Long names are similar because of their common parts, so the bound is low.
 	const wrong = 2
 	near, ok := nearest(strings.TrimPrefix(name, envPrefix), candidates, wrong)
 	hint := ""

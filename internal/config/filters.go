@@ -113,7 +113,7 @@ var (
 )
 
 func checkFilterValue(f catalog.Filter, value string) error {
-	const longest = 300 // bytes, so that an address stays one that servers accept
+	const longest = 300 // bytes, so that servers accept the address
 	switch {
 	case value == "" || strings.TrimSpace(value) != value:
 		return fmt.Errorf("%s is empty, or has a space before or after it", quote(value))

@@ -26,7 +26,7 @@ type Lineage struct {
 	ParentNamespace, ParentJob, ParentRun string
 }
 
-// On says whether anybody is told.
+// On says whether events are sent.
 func (l Lineage) On() bool { return l.URL != "" || l.File != "" }
 
 // Variables that all programs have which send OpenLineage events. They count where the configuration is silent.
@@ -65,7 +65,7 @@ OPENLINEAGE_ENDPOINT; without them, nowhere.`,
 	}
 }
 
-// lineageTarget is who is told: one of both, or nobody.
+// lineageTarget is the destination of events: a URL, a file, or neither.
 type lineageTarget struct{ url, file string }
 
 // errLineageTarget does not show what was given: it may hold a password (config-3).

@@ -37,7 +37,7 @@ type Source struct {
 	// too.
 	NeedReceivers bool
 	// Missing, if set, is told of each secret that is not on this machine: a variable that is not set, a file that cannot
-	// be read. Then that is no problem, and the secret stays unresolved.
+	// be read. If it is set, a missing secret is no problem and stays unresolved.
 	Missing func(Problem)
 
 	// ReadFile reads a file and returns its permissions. Default: the file system.

@@ -37,7 +37,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 		v = &values{at: map[string]position{}}
 	}
 	for _, k := range keysIn(s) {
-		// What a table above has is inherited.
+		// Values of the tables above are inherited.
 		if k.in&above == 0 && k.standard != "" {
 			if err := k.value.set(v, k.plainDefault()); err != nil {
 				panic(fmt.Sprintf("config: the default of %s: %s", k.name, err)) // a test loads all defaults

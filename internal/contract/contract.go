@@ -52,7 +52,7 @@ func (p Promise) freshness(database string) string {
 		least, never, database, freshnessTable, where)
 }
 
-// failsAfter is the age from which on it is no longer one run that is missing.
+// failsAfter is the age at which more than one run is missing.
 func (p Promise) failsAfter() time.Duration { return 2 * p.LateAfter }
 
 // promise is that of the stream whose rows a view shows as they are now.

@@ -73,7 +73,7 @@ type reloaded struct {
 	err error
 }
 
-// known is what the warehouse knows of the streams when a plan takes effect.
+// known is what the warehouse knows about the streams when a plan takes effect.
 type known struct {
 	standings  []warehouse.StreamStatus
 	directives directives
@@ -100,7 +100,7 @@ func New(o Options) (*Daemon, error) {
 		d.o.saves = saveTimeout
 	}
 	if d.now == nil {
-		d.now = func() time.Time { return time.Now().Round(0) } // daemon-3: without the clock that stands still
+		d.now = func() time.Time { return time.Now().Round(0) } // daemon-3: without the monotonic clock, which stops while the machine sleeps
 	}
 	d.supervisor = newSupervisor(o.Env, d.log)
 	if d.o.run == nil {
@@ -134,7 +134,7 @@ func (d *Daemon) Ready(ctx context.Context) error {
 	return d.o.Warehouse.CheckSchema(ctx)
 }
 
-// Streams are the configured streams, in the order of the configuration, as they stand now; nil after the end.
+// Streams returns the present state of the configured streams, in the order of the configuration; nil after the end.
 func (d *Daemon) Streams() []web.Stream {
 	answer := make(chan []web.Stream, 1)
 	select {
@@ -183,16 +183,16 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 // loop is the goroutine that owns the timetable.
 type loop struct {
 	*Daemon
-	runs     context.Context //nolint:containedctx // that of all runs: it goes on while the daemon drains
+	runs     context.Context //nolint:containedctx // the context of all runs: it continues while the daemon drains
 	stopRuns context.CancelCauseFunc
 	beside   sync.WaitGroup  // what goes on beside the runs
-	serving  context.Context //nolint:containedctx // that of the program: reloads end with it
+	serving  context.Context //nolint:containedctx // the context of the program: reloads end with it
 	lastTick time.Time
 	lastPing time.Time
 
 	lastReload time.Time // when it began
 	reloading  bool
-	again      bool         // a reload was asked for that was put off
+	again      bool         // a requested reload was put off
 	waiting    []chan error // for the outcome of the reload under way
 	later      []chan error // for that of the one after it
 
@@ -273,7 +273,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 			ask(l)
 		}
 	}
-	if l.reloading { // its plan would be nobody's
+	if l.reloading { // nobody else would close its plan
 		if r := <-l.reloaded; r.plan != nil {
 			r.plan.free()
 		}
@@ -285,7 +285,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 // tick compares the clock with the timetable.
 func (l *loop) tick() {
 	now := l.now()
-	const tolerated = time.Minute // below that it is a busy machine, or a clock that is kept right
+	const tolerated = time.Minute // smaller steps come from a busy machine, or from a clock that is being corrected
 	switch step := now.Sub(l.lastTick); {
 	case step > tolerated:
 		l.log.Warn("the clock jumped forward: the machine slept, or the clock was set", "by",

@@ -20,7 +20,7 @@ func keyOf(c *dealapi.Client) usedKey {
 	return usedKey{c, c.KeyNumber()}
 }
 
-// refusedKey is the key of a run that ended since the service refused it; none for other ends.
+// refusedKey is the key of a run that ended because the service refused the key; the zero value for other ends.
 func (a *attempt) refusedKey(err error) usedKey {
 	if api, is := errors.AsType[*dealapi.Error](err); is && api.Kind == dealapi.KindAuth {
 		return a.key
@@ -28,9 +28,8 @@ func (a *attempt) refusedKey(err error) usedKey {
 	return usedKey{}
 }
 
-// renewKeys reads the keys again that the service refused. The streams of one that has changed run at once, rather than
-// when it is their turn to be tried again. The files are read beside the loop, since they may be on a disk that is
-// slow.
+// renewKeys reads the keys again that the service refused. If a key has changed, its streams run at once instead of
+// waiting for their next attempt. The files are read outside of the loop, because their disk may be slow.
 func (d *Daemon) renewKeys(ctx context.Context) error {
 	keys := map[usedKey]bool{}
 	if err := d.inLoop(ctx, func(l *loop) {

@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Build is what build_info says of the program.
+// Build holds the labels of build_info.
 type Build struct{ Version, Revision, GoVersion, Engine string }
 
 // Metrics are all metrics of the program: those of the packages, for their instances, and those of the daemon itself
@@ -92,8 +92,8 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 	return m
 }
 
-// Expect exports a stream's series before anything has happened, except for those of its checks and of the account's
-// payouts, which say something of the data.
+// Expect exports a stream's series before anything has happened. Series of its checks and of the account's payouts are
+// left out, because a zero there would be a claim about the data.
 func (m *Metrics) Expect(account, stream string) {
 	m.API.Expect(account)
 	m.Warehouse.Expect(account, stream)
@@ -129,7 +129,7 @@ func (m *Metrics) ForgetAccount(account string) {
 	m.payouts.forget(account)
 }
 
-// SetChecks says which of the newest checks of what is loaded hold. Their names are a small fixed set.
+// SetChecks sets the outcome of the newest checks. Their names are a small fixed set.
 func (m *Metrics) SetChecks(checks []warehouse.Check) {
 	if m.quality == nil {
 		return
@@ -171,7 +171,7 @@ const (
 	SignalMetrics = "metrics"
 )
 
-// Lost counts what did not arrive of a signal.
+// Lost counts the parts of a signal that did not arrive.
 func (m *Metrics) Lost(signal string, n int) {
 	if m.lost != nil {
 		m.lost.WithLabelValues(signal).Add(float64(n))

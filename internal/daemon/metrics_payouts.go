@@ -74,7 +74,7 @@ func (m *Metrics) SetPayouts(account string, c report.Counts) {
 	p.overdue.WithLabelValues(account).Set(float64(c.Overdue))
 }
 
-// WithoutPayouts are the expected accounts of whose payouts nothing was said so far, sorted.
+// WithoutPayouts returns the expected accounts without series of payouts so far, sorted.
 func (m *Metrics) WithoutPayouts() (accounts []string) {
 	if m.payouts == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // supervisor speaks systemd's protocol sd_notify to whoever has started the daemon. The zero supervisor is none.
 type supervisor struct {
 	socket   string
-	watchdog time.Duration // how often it wants to hear from us; 0: never
+	watchdog time.Duration // how often it expects a ping; 0: never
 	log      *slog.Logger
 }
 

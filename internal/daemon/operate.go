@@ -22,7 +22,7 @@ type CancelError struct{ By string }
 
 func (e *CancelError) Error() string { return "cancelled by " + e.By }
 
-// owed is what a stream is to do as soon as it can, whatever its schedule says.
+// owed is what a stream must do as soon as it can, whatever its schedule says.
 type owed struct{ run, full bool }
 
 // Act carries out what an operator asks for, and records it before (daemon-10). Its error is a *web.RefusalError, a
@@ -103,7 +103,7 @@ func latestGuarded(ctx context.Context, w *warehouse.Warehouse, a *warehouse.Act
 	return err
 }
 
-// agreed is how much a consent is about: what the run wanted to delete that a guard stopped last.
+// agreed is the number of deletions that a consent allows: those of the run that a guard stopped last.
 func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (uint64, error) {
 	guarded, err := w.GuardedRun(ctx, warehouse.StreamID{Account: a.Account, Stream: a.Stream})
 	switch {
@@ -118,7 +118,7 @@ func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (ui
 	return guarded.Deletes, nil
 }
 
-// foresee says what would come of an action now. Done is whether there is something to do.
+// foresee returns what an action would do now. Done is whether there is something to do.
 func (d *Daemon) foresee(ctx context.Context, a warehouse.Action) (acted web.Acted, err error) {
 	asked := d.inLoop(ctx, func(l *loop) { acted, err = l.foresee(a) })
 	return acted, errors.Join(asked, err)
@@ -159,7 +159,7 @@ func (d *Daemon) directives(ctx context.Context) (x directives, err error) {
 	return x, err
 }
 
-// look asks the warehouse what operators have asked for, and has it take effect.
+// look reads the requests of operators from the warehouse, and puts them into effect.
 func (d *Daemon) look(ctx context.Context) error {
 	directives, err := d.directives(ctx)
 	if err != nil {
@@ -196,7 +196,7 @@ func (d *Daemon) lookAgain(ctx context.Context) {
 	}
 }
 
-// inLoop has the loop do something, and returns when it is done. Its error says that the loop has ended.
+// inLoop runs a function in the loop, and returns when it is done. An error means that the loop has ended.
 func (d *Daemon) inLoop(ctx context.Context, do func(*loop)) error {
 	done := make(chan struct{})
 	select {
@@ -255,7 +255,7 @@ func (l *loop) foresee(a warehouse.Action) (web.Acted, error) {
 	return web.Acted{}, refusef("there is no action %q", a.Action)
 }
 
-// foreseePause is for pausing and for resuming, a stream or an account.
+// foreseePause is foresee for pausing and resuming, of a stream or an account.
 func foreseePause(d warehouse.Directives, a warehouse.Action) (web.Acted, error) {
 	var own, of *warehouse.Action
 	for i, p := range d.Pauses {
@@ -302,7 +302,7 @@ func foreseeCancel(a warehouse.Action, targets []*entry) web.Acted {
 		" will stop. What was read to its end is still loaded, and nothing else."}
 }
 
-// foreseeRun is for all that starts a run.
+// foreseeRun is foresee for all actions that start a run.
 func (l *loop) foreseeRun(a warehouse.Action, targets []*entry) (web.Acted, error) {
 	var start, running, paused, disabled uint64
 	for _, e := range targets {
@@ -363,7 +363,7 @@ func (l *loop) carryOut(a warehouse.Action) {
 	}
 }
 
-// direct has what operators have asked for take effect, as far as it is known by now (daemon-10).
+// direct puts the requests of operators that are known by now into effect (daemon-10).
 func (l *loop) direct(d directives) {
 	if d.reading < l.directives.reading {
 		d = l.directives
@@ -380,7 +380,7 @@ func (l *loop) direct(d directives) {
 		for _, e := range l.targets(c) {
 			if e.consent != c.ID {
 				e.consent = c.ID
-				// Only a run that reads everything comes to the guard.
+				// Only a run that reads everything can be stopped by this guard.
 				e.owed.run, e.owed.full = true, e.owed.full || e.Job.Stream.Kind == catalog.Incremental
 			}
 		}

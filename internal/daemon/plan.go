@@ -154,9 +154,9 @@ func (e *entry) next() (next time.Time) {
 	return next
 }
 
-// staleAfter is the age of the last success from which on the stream is late by its own schedule: one run was left out,
-// or failed. It is never less than the time from the last run to the second one after it: in the middle of a pause,
-// such as the night of "*/5 8-18 * * *", the times ahead say nothing of the pause.
+// staleAfter is the age of the last success from which on the stream is late: one scheduled run was left out, or
+// failed. It is at least the time from the last run to the second one after it, because in the middle of a pause, such
+// as the night of "*/5 8-18 * * *", the next times do not show the pause.
 func (e *entry) staleAfter(now time.Time) time.Duration {
 	limit := e.runs.LateAfter(now, e.runs.delay)
 	if limit == 0 || e.looked.IsZero() {
@@ -168,7 +168,7 @@ func (e *entry) staleAfter(now time.Time) time.Duration {
 	return limit
 }
 
-// turn decides what the stream does now, and how many of its times are missed for good.
+// turn decides what the stream does now, and how many of its scheduled times were missed.
 func (e *entry) turn(now time.Time) (start, full bool, missed int) {
 	if e.paused != nil { // daemon-10
 		e.owed.run = e.runs.pass(now) > 0 || e.owed.run
@@ -180,7 +180,7 @@ func (e *entry) turn(now time.Time) (start, full bool, missed int) {
 	}
 	runs, resyncs := e.runs.pass(now), e.resyncs.pass(now)
 	again := !e.failures.again.IsZero() && !now.Before(e.failures.again)
-	// A full read is also what the run would have been.
+	// A full read also does the work of the normal run.
 	missed = max(runs-1, 0) + max(resyncs-1, 0) // daemon-2
 	start = runs+resyncs > 0 || again || e.owed.run || e.owed.full
 	full = resyncs > 0 || e.failures.full || e.owed.full

@@ -18,7 +18,7 @@ func (r Retry) pause(failures int, err error) time.Duration {
 		return 0
 	}
 	if _, guarded := errors.AsType[*syncer.GuardError](err); guarded {
-		return 0 // a person must look, and the same would come of it
+		return 0 // a person must look, and a retry would end in the same way
 	}
 	pause := r[min(failures, len(r))-1]
 	api, _ := errors.AsType[*dealapi.Error](err)
@@ -51,7 +51,7 @@ type failures struct {
 // failed plans the run after one that failed, unless the stream runs before then anyway (daemon-9).
 func (e *entry) failed(was *attempt, err error, now time.Time) {
 	f := failures{count: e.failures.count + 1}
-	next := e.next() // by its schedule: the time of the last failure is over
+	next := e.next() // it runs by its schedule, so the pause after the last failure is over
 	e.failures = failures{count: f.count}
 	retry := e.settings.Retry
 	pause := retry.pause(f.count, err)

@@ -72,7 +72,7 @@ func (l *loop) goBeside(plan *Plan) {
 	}
 }
 
-// saveTimeout is how long the row may take of a run that failed before it had one.
+// saveTimeout bounds writing the row of a run that failed before it had one.
 const saveTimeout = 5 * time.Second
 
 // record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
@@ -140,8 +140,8 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 	}
 }
 
-// remarks are the warnings that were logged since a plan is in force. What every run notices, such as a field that the
-// interface does not name, is logged as a warning once; sync_runs has it for each run.
+// remarks are the warnings that were logged since the plan took effect. A warning that every run repeats, such as an
+// unknown field, is logged only once; sync_runs has it for each run.
 type remarks struct {
 	mu   sync.Mutex
 	made map[warehouse.StreamID][]string
@@ -208,7 +208,7 @@ func (p *progress) forget(account, stream string) {
 	delete(p.runs, warehouse.StreamID{Account: account, Stream: stream})
 }
 
-// of is how far a run is that has started; it may not have reported anything yet, or have reported for the last time.
+// of returns the progress of a run that has started. The run may not have reported yet, or may have ended.
 func (p *progress) of(account, stream string) *syncer.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,8 +83,8 @@ func (s *slot) planned() time.Time {
 
 func (s *slot) due(now time.Time) bool { return !s.at.IsZero() && !now.Before(s.planned()) }
 
-// mostCounted bounds how many passed times are counted one by one: a clock that was wrong by years is no reason to
-// count seconds.
+// mostCounted bounds how many passed times are counted one by one: after a clock that was wrong by years, the loop must
+// not count every second.
 const mostCounted = 10_000
 
 // pass goes on to the first time that has not come, and counts those that have.
@@ -99,8 +99,8 @@ func (s *slot) pass(now time.Time) (passed int) {
 	return passed
 }
 
-// planFirst plans the first time, for something that was last done at last (zero: never). A last that lies ahead came
-// from a clock that has been set back since: nothing waits until that time comes (daemon-2).
+// planFirst plans the first time for something that was last done at last (zero: never). If last lies in the future,
+// the clock has been set back since: nothing waits for that time to come again (daemon-2).
 func (s *slot) planFirst(last, now time.Time) {
 	if last.After(now) {
 		last = now

@@ -33,7 +33,7 @@ func (l *loop) adopt(plan *Plan, known known) {
 		if e.Enabled {
 			l.o.Metrics.Expect(id.Account, id.Stream)
 			l.o.Metrics.planned(id, e.next())
-			if !e.exported { // what has series may know of newer checks by now
+			if !e.exported { // an entry with series may have newer checks by now
 				l.o.Metrics.SetChecks(known.checks[id])
 			}
 			e.exported = true
@@ -64,7 +64,7 @@ func claim(old, left *[]*entry, id warehouse.StreamID) *entry {
 	return nil
 }
 
-// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stays
+// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stayed
 // would look like a stream that is late.
 func (t *timetable) dropLeft(m *Metrics) {
 	all := slices.Concat(t.entries, t.left)

@@ -45,7 +45,7 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 	return answer, fault
 }
 
-// exchange is the attempt proper, under its own time limit.
+// exchange makes the attempt itself, under its own time limit.
 func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error,
 	info *RequestInfo) (*reply, *Error) {
 	ctx, watch, stop := startStopwatch(parent, c.timeout)
@@ -149,8 +149,8 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	if kind == KindMalformed {
 		detail = "the API promises 200"
 	}
-	// The beginning is enough; what cannot be read of it is not worth another error, but where it breaks off half a key
-	// may stand.
+	// The beginning is enough. If it cannot be read in full, that is not worth another error, but it may break off in
+	// the middle of a key.
 	resp.ContentLength = -1
 	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
 	if seen := c.scrub().excerpt(body, err != nil); seen != "" {

@@ -7,22 +7,23 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What bodies take while they are read. A body of up to trustedBytes is free: pages mostly are. Up to roomyBytes it
-// needs one of roomyBodies places, and beyond, up to Options.MaxBodyBytes, the only one there is.
+// The memory of bodies while they are read. A body of up to trustedBytes, like most pages, needs no place. Up to
+// roomyBytes it needs one of roomyBodies places. A larger one, up to Options.MaxBodyBytes, needs the only large place.
 const (
 	roomyBytes  = 16 << 20
 	roomyBodies = 8
 )
 
-// Bodies bounds the memory of the response bodies that are read at the same time: however many answers unpack to
-// gigabytes at once, one after the other is read to where it is refused. Share one among all clients of a process.
+// Bodies bounds the memory of the response bodies that are read at the same time: if many answers unpack to gigabytes,
+// they are read one after the other, each up to the point at which it is refused. Share one among all clients of a
+// process.
 //
-// Nobody waits in a circle: a body waits for a roomy place while it holds none, and for the large one while it holds a
-// roomy one; who has the large one waits for the network alone, and for that no longer than an attempt may take.
+// There is no deadlock: a body waits for a roomy place while it holds no place, and for the large place while it holds
+// a roomy one. The holder of the large place waits only for the network, and no longer than an attempt may take.
 type Bodies struct {
 	roomy, large *semaphore.Weighted
 	waiting      atomic.Int32 // for the large place
-	spare        []byte       // of a body that was refused, for those who wait; who has the large place has it too
+	spare        []byte       // the buffer of a refused body; only the holder of the large place may use it
 }
 
 // NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, besides what is
@@ -38,7 +39,7 @@ type place struct {
 	roomy, large bool
 }
 
-// grow waits until the body may take so many bytes. It is to be called before they are taken.
+// grow waits until the body may use so many bytes. It must be called before they are allocated.
 func (p *place) grow(size int64) error {
 	if size > trustedBytes && !p.roomy {
 		if err := p.take(p.of.roomy); err != nil {
@@ -65,8 +66,8 @@ func (p *place) take(from *semaphore.Weighted) error {
 	return p.wait(func(ctx context.Context) error { return from.Acquire(ctx, 1) })
 }
 
-// buffer returns an empty one of so many bytes or more, which has been paid for. What a refused body left is taken
-// first: garbage counts until it is collected, and bombs come in numbers.
+// buffer returns an empty buffer of at least so many bytes, for which grow was called. It prefers the buffer of a
+// refused body: garbage uses memory until it is collected, and answers that unpack to gigabytes rarely come alone.
 func (p *place) buffer(size int64) []byte {
 	if p.large && int64(cap(p.of.spare)) >= size {
 		body := p.of.spare[:0]
@@ -76,14 +77,14 @@ func (p *place) buffer(size int64) []byte {
 	return make([]byte, 0, size)
 }
 
-// refuse takes the buffer of a body that nobody gets.
+// refuse keeps the buffer of a refused body for the next one.
 func (p *place) refuse(body []byte) {
 	if p.large {
 		p.of.spare = body
 	}
 }
 
-// leave gives the room back.
+// leave gives the place back.
 func (p *place) leave() {
 	if p.large {
 		if p.of.waiting.Load() == 0 {

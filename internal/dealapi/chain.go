@@ -74,7 +74,7 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
-// advance prepares the request for the page after this one. A page whose next cannot be asked for is an error in itself
+// advance prepares the request for the next page. If the next page cannot be requested, the present one is an error
 // (dealapi-3).
 func (ch *chain) advance(page *Page) error {
 	ch.target = nil

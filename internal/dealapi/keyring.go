@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// rememberedKeys is how many keys a client keeps out of what it says: the one in use, and those before it, which
-// requests under way may still have sent.
+// rememberedKeys is how many keys a client removes from its texts: the one in use, and earlier ones, which requests
+// under way may still have sent.
 const rememberedKeys = 4
 
 // keyring is the key of a client, which may be replaced while requests are under way. It holds keys inside functions,
@@ -34,7 +34,7 @@ func newKeyring(key string, again func() (string, error)) *keyring {
 	return k
 }
 
-// put makes a key the one in use. What is scrubbed is known before the key is first sent.
+// put makes a key the one in use. It is added to the scrubber before it is first sent.
 func (k *keyring) put(key string) {
 	keys := append([]string{key}, k.keys()...)
 	keys = slices.Clip(keys[:min(len(keys), rememberedKeys)])
@@ -91,5 +91,5 @@ func (c *Client) RenewKey(number int) bool {
 	return c.keys.number() != number
 }
 
-// scrub is what keeps the client's keys out of what it says.
+// scrub returns the scrubber that removes the client's keys from its texts.
 func (c *Client) scrub() scrubber { return *c.keys.scrubs.Load() }

@@ -22,8 +22,8 @@ const (
 	settled      = 10 // requests accepted since the last cut
 	probeGrowth  = 0.10
 	startGrowth  = 0.50
-	// afterCut is how long refusals are put down to the rate before a cut: a service that counts in windows goes on
-	// refusing until its window ends.
+	// afterCut is how long after a cut refusals are blamed on the rate before it: a service that counts in windows
+	// refuses until its window ends.
 	afterCut = time.Second
 	// roundedPause is the longest Retry-After that may be nothing but a fraction of a second rounded up. The cut takes
 	// care of these; longer ones hold every request of the account.

@@ -10,7 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// request is one thing to ask for, however many attempts it takes.
+// request is one request, however many attempts it takes.
 type request struct {
 	op       string
 	url      *url.URL

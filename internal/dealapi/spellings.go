@@ -51,7 +51,7 @@ func (s spellings) within(text string) bool {
 		return false
 	}
 	if len(text) > maxUnfolded {
-		return true // nobody shows so much of what others wrote; better nothing than a key
+		return true // so long a text is never shown; showing nothing is better than showing a key
 	}
 	budget := maxDecoded
 	layer := []string{text}

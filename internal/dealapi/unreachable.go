@@ -57,8 +57,8 @@ func viaProxy(err error) bool {
 	return ok && op.Op == "proxyconnect"
 }
 
-// distrusted says what is wrong with a certificate. %s stands for whose it is, and in the advice for the setting that
-// has its address.
+// distrusted says what is wrong with a certificate. %s stands for its owner, and in the advice for the setting with its
+// address.
 func distrusted(err error) (what, advice string) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "the certificate of %s comes from an authority that this machine does not trust",
@@ -79,8 +79,8 @@ func distrusted(err error) (what, advice string) {
 	return "", ""
 }
 
-// passes reports whether the failure of a connection may pass within minutes. A certificate does not get better, nor
-// does what a proxy allows.
+// passes reports whether the failure of a connection may end within minutes. A bad certificate stays bad, and a proxy
+// that refuses keeps refusing.
 func passes(err error) bool {
 	if refused, ok := errors.AsType[*ProxyError](err); ok {
 		return refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError

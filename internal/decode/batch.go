@@ -104,7 +104,7 @@ func (c *Column) truncate(n int) {
 // Rows is a set of columns of equal length.
 type Rows struct {
 	Fields  []catalog.Field
-	Columns []Column // one a field
+	Columns []Column // one per field
 	// Nulls has a bit set for every nullable field that is absent (catalog.NullBits).
 	Nulls []uint64
 	// Fetched is when the request of the row's page left, in microseconds since 1970 by the run's clock.
@@ -201,7 +201,7 @@ type Batch struct {
 	// none.
 	Entries []string
 
-	// LeftOut are rows, in their order, that are not to be staged: the reader of the batch has no use for them.
+	// LeftOut are the rows, in their order, that are not staged, because the reader of the batch does not need them.
 	LeftOut []int
 
 	Rejects []Reject
@@ -210,7 +210,7 @@ type Batch struct {
 	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
 	Bytes   int            // JSON that the rows refer to
 
-	sources []source // one a page
+	sources []source // one per page
 	keyText []byte   // memory for the texts that keys are derived from
 	packed  []byte   // what the last of Entries are parts of; it is only ever appended to
 }

@@ -53,7 +53,7 @@ func (c *childDecoder) array(at *cursor) error {
 	return c.rejectEntries(&cursor{data: at.data, at: begin})
 }
 
-// entry decodes one entry. One without a usable key costs only itself (decode-3).
+// entry decodes one entry. An entry without a usable key is rejected alone (decode-3).
 func (c *childDecoder) entry(at *cursor) error {
 	err := c.decode(at)
 	c.position++
@@ -109,9 +109,9 @@ func (c *childDecoder) field(at *cursor, name []byte) error {
 	return c.d.value(at, &c.rows, i)
 }
 
-// pack is the entries of the record at hand as they travel: each key once, the last of two that have the same, in the
-// order of the keys, so that the same content is always the same bytes. It writes field by field: there are many more
-// entries than fields, and what a field is has to be asked only once.
+// pack returns the entries of the present record in their packed form, in the order of their keys, so that equal
+// content always gives equal bytes. Of two entries with the same key, the last counts. It writes field by field: there
+// are many more entries than fields, so the type of each field is looked up only once.
 func (c *childDecoder) pack() string {
 	if c.rows.Len() == 0 {
 		return ""
@@ -147,8 +147,7 @@ func (c *childDecoder) pack() string {
 // packedChunk is how much memory is taken at a time for what is packed.
 const packedChunk = 64 << 10
 
-// sort puts the rows in the order of their keys, and leaves out those of which a later one has the key. Mostly they are
-// in order as they came.
+// sort orders the rows by their keys, and leaves out rows whose key a later one has. Mostly they come in order.
 func (c *childDecoder) sort() {
 	c.order = c.order[:0]
 	rising := true

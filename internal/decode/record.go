@@ -36,7 +36,7 @@ func (b *Batch) Record(row int) (string, error) {
 
 func (b *Batch) record(row int) ([]byte, error) {
 	at, found := slices.BinarySearchFunc(b.sources, row, func(s source, row int) int { return s.row - row })
-	// Pages without a row share the number of the next one's first: the last of those is the one.
+	// A page without rows has the same first row as the next page. The last page with that first row has the record.
 	for found && at+1 < len(b.sources) && b.sources[at+1].row == row {
 		at++
 	}
@@ -55,7 +55,7 @@ func (b *Batch) record(row int) ([]byte, error) {
 	})
 }
 
-// nth is the JSON of the first element of an array that is the one.
+// nth is the JSON of the first element of an array for which a function returns true.
 func nth(c *cursor, isIt func() bool) (found []byte, err error) {
 	err = c.array(func(c *cursor) error {
 		if found != nil || !isIt() {

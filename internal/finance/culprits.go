@@ -2,21 +2,21 @@ package finance
 
 import "github.com/shopspring/decimal"
 
-// Culprits are the transactions that were declined, or accepted again, between being paid and being loaded: nobody saw
-// it, and the counts of the payout tell.
+// Culprits are the transactions that were declined, or accepted again, after they were paid and before they were
+// loaded. That was not seen, but the counts of the payout show it.
 type Culprits struct {
-	// Sets are the sets of transactions that explain what the payout counts: each of them does, by itself. Where it is
-	// one, these are the culprits (finance-5).
+	// Sets are the sets of transactions that explain the counts of the payout. Each set alone explains them. If there
+	// is only one set, its transactions are the culprits (finance-5).
 	Sets [][]*Transaction
-	// More says that there are more sets than these, GaveUp that there were too many to try.
+	// More says that there are more sets. GaveUp says that there were too many to try.
 	More, GaveUp bool
-	// IfFinal says that the sets are those in which nothing was declined and then accepted again before it was loaded:
-	// there were too many others to try.
+	// IfFinal says that only sets were tried in which no transaction was declined and then accepted again before it was
+	// loaded, because there were too many others.
 	IfFinal bool
 	// Unseen are the transactions among which they are.
 	Unseen []*Transaction
 
-	undeclined string // the status of those that were not declined, as far as it is certain
+	undeclined string // the status of those that were not declined, if it is certain
 
 	declined map[*Transaction]bool // when they were paid; nil where there is more than one answer, or none
 }
@@ -37,8 +37,8 @@ func (c *Culprits) paidAs(t *Transaction) (s Standing, deduced bool) {
 	return s, true
 }
 
-// status is what the unseen were that were not declined: where the payout counts no other pending ones than were seen,
-// they were confirmed, and the other way round.
+// status is the status of the unseen transactions that were not declined. If the payout counts only the pending ones
+// that were seen, they were confirmed, and the other way round.
 func (p *Payout) status(unseen []*Transaction) string {
 	none := func(reported, stamped Figures, status string) bool {
 		seen := orZero(stamped.Count)
@@ -62,8 +62,8 @@ func (p *Payout) status(unseen []*Transaction) string {
 // Undeclined is the status when paid of a transaction of which only that is certain: it was not declined.
 const Undeclined = "not DECLINED"
 
-// culprits solves for what the transactions that nobody saw were when they were paid: those that were declined then are
-// as many, and add up to as much, as the payout counts beyond what was seen (finance-5).
+// culprits deduces what the unseen transactions were when they were paid. Those that were declined then must match, in
+// number and in amount, what the payout counts as declined beyond what was seen (finance-5).
 func (p *Payout) culprits(budget *Budget) Culprits {
 	c := Culprits{Unseen: p.unseen()}
 	c.undeclined = p.status(c.Unseen)
@@ -94,7 +94,7 @@ func (p *Payout) culprits(budget *Budget) Culprits {
 	return c
 }
 
-// amountsAgree reports whether all transactions together are what the payout says: then statuses alone have changed.
+// amountsAgree reports whether all transactions together match the payout: then only statuses have changed.
 func (p *Payout) amountsAgree() bool {
 	reported, known := p.Reported.Total.known()
 	_, declined := p.Reported.Declined.known()
@@ -127,8 +127,8 @@ func (c *Culprits) differing(declined map[*Transaction]bool) []*Transaction {
 	return set
 }
 
-// search looks for all that the unseen may have been. Where that is too much, it looks among what is declined now: a
-// transaction that was declined when it was paid is rarely accepted again.
+// search tries everything that the unseen transactions may have been. If that is too much, it tries only transactions
+// that are declined now: one that was declined when it was paid is rarely accepted again.
 func (c *Culprits) search(target Sums, budget *Budget) {
 	var declined []*Transaction
 	for _, t := range c.Unseen {
@@ -161,8 +161,8 @@ func (c *Culprits) search(target Sums, budget *Budget) {
 	}
 }
 
-// possible reports whether what the unseen transactions were when they were paid can explain what the payout says of
-// each status, whatever their amounts were.
+// possible reports whether some statuses of the unseen transactions at payment can explain the payout's counts of each
+// status, whatever their amounts were.
 func (p *Payout) possible() bool {
 	if p.Lacking() != 0 || !p.sumsUp() {
 		return false
@@ -187,7 +187,7 @@ func (p *Payout) possible() bool {
 	return len(unseen) > 0
 }
 
-// sumsUp reports whether the payout says all, and its totals are the sums of what it says of each status.
+// sumsUp reports whether the payout gives all figures, and its totals are the sums of those of each status.
 func (p *Payout) sumsUp() bool {
 	total, known := p.Reported.Total.known()
 	for _, of := range []Figures{p.Reported.Confirmed, p.Reported.Declined, p.Reported.Pending} {

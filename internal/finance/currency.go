@@ -6,8 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Digits is how many decimals the smallest unit of a currency has, as ISO 4217 lists them: 2 for most, and for what is
-// no currency of the list.
+// Digits is the number of decimals of a currency in ISO 4217: 2 for most, and for codes that are not in the list.
 func Digits(currency string) int32 {
 	switch currency {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":

@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Kind is what a part of the difference between what was paid and what it is worth now means for an accountant.
+// Kind says what a part of the difference between the paid amount and its present worth means for an accountant.
 type Kind string
 
 // The kinds. They are never netted (finance-4).
@@ -32,7 +32,7 @@ const (
 	WasReinstated Reason = "accepted again" // it was declined when it was paid
 	LeftPayout    Reason = "left the payout"
 	LeftList      Reason = "no longer listed"
-	BeforeLoaded  Reason = "before it was loaded" // of transactions that nobody saw as they were paid; which, is not certain
+	BeforeLoaded  Reason = "before it was loaded" // of transactions that were not seen as they were paid; it is not certain which
 	OwnSums       Reason = "own sums"             // the payout's total is not the sum of its parts
 	OtherAmounts  Reason = "its transactions"     // the payout says something else than its transactions, as they were seen when they were paid
 	Uncounted     Reason = "not loaded"
@@ -43,7 +43,7 @@ type Item struct {
 	Kind        Kind
 	Reason      Reason
 	Amount      decimal.Decimal // what was paid beyond what it is worth now; never zero
-	Transaction *Transaction    // nil where it is not one that is known
+	Transaction *Transaction    // nil if no single transaction is known
 	PaidAs      Standing        // of the transaction
 	Deduced     bool            // PaidAs was not seen, but is the only answer (finance-5)
 	Count       int64           // of the transactions that are not loaded, where that is the reason
@@ -72,7 +72,7 @@ func (l *Line) Sum(kind Kind) decimal.Decimal {
 
 // Explanation is what a payout comes to.
 type Explanation struct {
-	// Said is whether the payout says what it paid. Where it does not, its transactions say it.
+	// Said is whether the payout itself says what it paid. Otherwise the amount comes from its transactions.
 	Said     bool
 	Lines    []Line // at least one
 	Culprits Culprits
@@ -89,9 +89,9 @@ func (e *Explanation) Items() []Item {
 
 // Explain splits the difference between what a payout paid and what that is worth now.
 //
-// Where it takes an error in the payout to explain it, and all that is loaded adds up to the payout but for how it is
-// split by status, transactions of which no earlier version is known are taken for unseen, too: statuses change, and a
-// service that adds up wrong is rare.
+// Sometimes only an error in the payout would explain the difference, although all loaded transactions add up to the
+// payout and only the split by status differs. Then transactions without a known earlier version count as unseen, too:
+// statuses change often, and a service that adds up wrong is rare.
 func Explain(p *Payout, budget *Budget) Explanation {
 	e := p.explain(budget)
 	wrong := slices.ContainsFunc(e.Items(), func(i Item) bool { return i.Kind == PayoutError })
@@ -117,7 +117,7 @@ func (p *Payout) explain(budget *Budget) Explanation {
 		e.Culprits = p.culprits(budget)
 	}
 	lines := p.lines()
-	// What the transactions were worth when they were paid: the rest of what was paid is none of theirs.
+	// What the transactions were worth when they were paid. The rest of what was paid does not come from them.
 	rest, shift := paid.Sub(p.Stamped.undeclined()), decimal.Zero
 	var shifted Sums
 	for i := range p.Transactions {
@@ -152,7 +152,7 @@ func (p *Payout) explain(budget *Budget) Explanation {
 	return e
 }
 
-// lines are one for each currency, with what the transactions were worth when they were first loaded.
+// lines returns one line for each currency, with what the transactions were worth when they were first loaded.
 func (p *Payout) lines() []Line {
 	if len(p.Lines) == 0 {
 		return []Line{{Currency: p.Currency, Paid: p.Stamped.undeclined(), Worth: p.Now.undeclined()}}
@@ -174,7 +174,7 @@ func lineOf(lines []Line, currency string) *Line {
 	return &lines[0]
 }
 
-// became says what it means that a transaction is worth another amount than was paid for it.
+// became returns the kind and the reason of a transaction that is worth another amount than was paid for it.
 func became(t *Transaction, paid Standing, amount decimal.Decimal) (Kind, Reason) {
 	switch {
 	case t.State == Gone:

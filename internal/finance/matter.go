@@ -38,7 +38,7 @@ func (e *Explanation) Matters() []Matter {
 	return all
 }
 
-// name tells the entries of a matter apart.
+// name identifies an entry of a matter.
 func (i Item) name() string {
 	if i.Transaction != nil {
 		return i.Transaction.ID.String()

@@ -8,8 +8,8 @@ type part struct {
 	own    bool // the difference between its total and its parts
 }
 
-// residual explains what was paid beyond what its transactions were worth when they were paid. shifted are those that
-// were not declined then, as is deduced, less those that were.
+// residual explains the part of the payout that exceeds what its transactions were worth when they were paid. shifted
+// are the sums of those deduced not to have been declined then, minus the sums of those deduced to have been.
 func (p *Payout) residual(rest decimal.Decimal, shifted Sums, c *Culprits) []Item {
 	var items []Item
 	lacking := p.Lacking()
@@ -36,7 +36,7 @@ func (p *Payout) residual(rest decimal.Decimal, shifted Sums, c *Culprits) []Ite
 	return items
 }
 
-// parts splits what is beyond by status as far as the payout and what was seen tell it apart.
+// parts splits that rest by status, as far as the payout and the seen statuses allow.
 func (p *Payout) parts(rest decimal.Decimal, shifted Sums) []part {
 	reported := p.Reported
 	total, known := reported.Total.known()

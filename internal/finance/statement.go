@@ -6,8 +6,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Balance is what is owed to the account in one currency: the cashback of what is not paid, by status, and what the
-// worth of paid transactions is above, or below, what was paid for them.
+// Balance is what is owed to the account in one currency: the unpaid cashback by status, and the worth of paid
+// transactions minus what was paid for them.
 type Balance struct{ Pending, Confirmed, Settled decimal.Decimal }
 
 // Total is all of it.
@@ -56,7 +56,7 @@ func Events() []Event {
 		LeftItsPayout, LoweredPaid, RaisedPaid, Disappearance, Reappearance}
 }
 
-// Change is what is alike of transactions that changed alike, with their number and the sums of their cashback.
+// Change sums up transactions that changed in the same way: their number and the sums of their cashback.
 type Change struct {
 	Sale                      bool   // it was sold: there was nothing before
 	Before, After             string // status
@@ -68,7 +68,7 @@ type Change struct {
 	CashbackBefore, Cashback  decimal.Decimal // none is raised and another lowered
 }
 
-// at is how transactions stand in the course of a change.
+// at is the state of transactions in the course of a change.
 type at struct {
 	status   string
 	cashback decimal.Decimal
@@ -129,7 +129,7 @@ func (c Change) Steps() []Step {
 	return steps
 }
 
-// turn is the event of another status.
+// turn returns the event of a changed status.
 func (c Change) turn(now at) Event {
 	switch {
 	case now.paid:
@@ -204,7 +204,7 @@ func NewStatement(before, within, late []Change) Statement {
 	}
 	for _, c := range within {
 		count := c.Count
-		var counted []Event // a change may take several steps of one event, and is one all the same
+		var counted []Event // a change may have several steps of one event, but counts once
 		for _, step := range c.Steps() {
 			if c.Count = count; slices.Contains(counted, step.Event) {
 				c.Count = 0

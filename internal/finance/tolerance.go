@@ -2,8 +2,8 @@ package finance
 
 import "github.com/shopspring/decimal"
 
-// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in
-// its smallest unit. A currency that is not there has none.
+// Tolerances are how much a payout and its transactions may differ before somebody has to look, by currency, in its
+// smallest unit. A currency that is not listed has no tolerance.
 type Tolerances map[string]int64
 
 // Of is the tolerance of a currency as an amount.

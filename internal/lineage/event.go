@@ -140,7 +140,7 @@ func (e *Emitter) input(j syncer.Job) *dataset {
 
 // outputs are the views that show what a run has loaded: that of the stream first.
 func (e *Emitter) outputs(s *catalog.Stream, mode string, from *dataset) []dataset {
-	if mode == warehouse.ModeReferences { // what no list has, the stream's own view does not show
+	if mode == warehouse.ModeReferences { // the stream's own view does not show rows that no list has
 		return []dataset{e.output(s.AllView, "Every record of "+s.Name+" that is known, listed or not", s.Fields, from)}
 	}
 	all := []dataset{e.output(s.Name, s.Comment, s.Fields, from)}

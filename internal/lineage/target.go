@@ -25,7 +25,7 @@ func newTarget(o Options) target {
 		return file(o.File)
 	}
 	return &receiver{url: o.URL, key: o.Key, client: &http.Client{
-		// It would have to be told the key (lineage-3).
+		// The other address would get the key (lineage-3).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -49,7 +49,7 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	defer cancel()
 	giveBack, err := n.turn(sending, warehouse.TurnOfSending)
 	if err != nil || giveBack == nil {
-		return err // the process that has the turn sends
+		return err // another process has the turn and sends
 	}
 	errs := make([]error, len(due))
 	var group sync.WaitGroup
@@ -61,7 +61,7 @@ func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	return errors.Join(errors.Join(errs...), n.countWaiting(ctx, r))
 }
 
-// countWaiting brings the metric up to date, and drops what is too much.
+// countWaiting updates the metric, and drops messages above the limits.
 func (n *Notifier) countWaiting(ctx context.Context, r *Receivers) error {
 	states, err := n.outbox().Receivers(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (n *Notifier) countWaiting(ctx context.Context, r *Receivers) error {
 	return nil
 }
 
-// serve sends the messages of a receiver in their order (notify-3), until one is not taken or ctx, its time, is over.
+// serve sends the messages of a receiver in their order (notify-3), until the receiver does not accept one or ctx ends.
 func (n *Notifier) serve(ctx context.Context, t *target) error {
 	for {
 		waiting, err := n.outbox().WaitingNotifications(ctx, t.Name, atOnce)
@@ -97,7 +97,7 @@ func (n *Notifier) serve(ctx context.Context, t *target) error {
 	}
 }
 
-// ended forgets the error of what was ended for taking too long: the next turn goes on.
+// ended drops the error of a step that exceeded its time limit: the next turn continues.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // see above
@@ -142,7 +142,7 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 	return false, n.outbox().SettleNotifications(context.WithoutCancel(ctx), m)
 }
 
-// settle stores that messages were sent. What cannot be stored is kept, and not sent again by this process.
+// settle stores that messages were sent. If that fails, the process remembers them and does not send them again.
 func (n *Notifier) settle(ctx context.Context) error {
 	n.mu.Lock()
 	all := slices.Collect(maps.Values(n.unsettled))
@@ -222,16 +222,16 @@ func message(n warehouse.Notification) Message {
 	}
 }
 
-// trouble is a warehouse that does not work (notify-8). It belongs to the turn.
+// trouble is the state of a warehouse that does not work (notify-8). It belongs to the turn.
 type trouble struct {
 	since time.Time       // zero: it works
 	told  map[string]bool // the receivers that know of it
 }
 
-// lasts is how long the warehouse may be in trouble before it is told: a restart of it takes less.
+// lasts is how long the warehouse may fail before receivers are told: a restart takes less.
 const lasts = time.Minute
 
-// tellTrouble tells that the warehouse does not work, or works again.
+// tellTrouble tells receivers that the warehouse does not work, or works again.
 func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	now := n.now()
 	t := &n.trouble
@@ -259,8 +259,8 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	}
 }
 
-// tellDirectly sends what cannot be stored, side by side to the receivers that are to know (notify-5). It returns the
-// names of those that have taken it.
+// tellDirectly sends a message that cannot be stored to all receivers that want it, in parallel (notify-5). It returns
+// the names of those that accepted it.
 func (n *Notifier) tellDirectly(ctx context.Context, r *Receivers, m Message, now time.Time,
 	toKnow func(*target) bool) (taken []string) {
 	errs := make([]error, len(r.all))

@@ -18,7 +18,7 @@ var space = uuid.MustParse("5d2f6f0e-6f3b-4b9e-9a4c-5a3a1c8b7f21")
 // Those of other messages are their events.
 const kindVanished = "vanished"
 
-// draft is a message that comes together.
+// draft is a message that is being composed.
 type draft struct {
 	kind     string
 	event    string
@@ -29,8 +29,8 @@ type draft struct {
 	lines    []string
 }
 
-// edges are what a receiver is to be told, given what it was told: a message for each event, and the record of what is
-// over without a message.
+// edges returns what a receiver must be told, given what it was told before: a message for each event, and a record of
+// what has ended without a message.
 func (o *observation) edges(t *target, told map[string]bool) []warehouse.Notification {
 	e := edging{observation: o, target: t, told: told, open: map[string]string{}, drafts: map[string]*draft{},
 		gone: map[string]bool{}}
@@ -56,7 +56,7 @@ type edging struct {
 	told   map[string]bool
 	open   map[string]string // what was told and is not over, by what it is about
 	drafts map[string]*draft
-	gone   map[string]bool // told, and not met again; false: that is for another process to say
+	gone   map[string]bool // told before, and not met again; false: another process decides about it
 	noted  []string
 }
 
@@ -94,13 +94,13 @@ func (e *edging) stream(s Stream) {
 			delete(e.gone, told)
 			e.over(s, told)
 		case holds && !open:
-			what.since = stamp(since) + "." + stamp(e.now) // what was configured no more may be again
+			what.since = stamp(since) + "." + stamp(e.now) // a stream that was removed may be configured again
 			e.draft(event).add(s, "+"+what.String(), e.describe(event, s))
 		}
 	}
 }
 
-// over tells that something ended.
+// over adds that something has ended.
 func (e *edging) over(s Stream, told string) {
 	if !e.wants(EventRecovered) {
 		e.noted = append(e.noted, "-"+told)
@@ -112,7 +112,7 @@ func (e *edging) over(s Stream, told string) {
 func (d *draft) add(s Stream, subject, line string) {
 	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
 	d.subjects = append(d.subjects, subject)
-	if !slices.Contains(d.streams, id) { // one that failed and was late recovers once
+	if !slices.Contains(d.streams, id) { // a stream that failed and was late recovers only once
 		d.streams = append(d.streams, id)
 		d.lines = append(d.lines, line)
 	}
@@ -192,7 +192,7 @@ func (e *edging) messages() (all []warehouse.Notification) {
 	})
 }
 
-// identify makes the ID of a message out of what it tells, so that the same one has the same.
+// identify makes the ID of a message from its content, so that the same message always has the same ID.
 func identify(receiver string, subjects []string) uuid.UUID {
 	sorted := slices.Sorted(slices.Values(subjects))
 	return uuid.NewSHA1(space, []byte(receiver+"\n"+strings.Join(sorted, "\n")))

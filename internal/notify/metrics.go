@@ -13,7 +13,7 @@ const (
 	outcomeDropped = "dropped" // it became too old, or too many waited
 )
 
-// Metrics are those of notifications. nil counts nothing.
+// Metrics are the metrics of notifications. nil counts nothing.
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	waiting  *prometheus.GaugeVec

@@ -84,8 +84,8 @@ func (n *Notifier) Wake() { n.woken.Store(true) }
 
 const (
 	tick = 2 * time.Second
-	// every is how often there is a turn though nothing happened: streams become late as time goes by, and what could not
-	// be sent is due again. It is also how often a dead man's switch is pinged.
+	// every is how often there is a turn even if nothing happened: streams become late as time passes, and failed
+	// messages are due again. It is also how often a dead man's switch is pinged.
 	every = time.Minute
 )
 
@@ -130,8 +130,8 @@ type limits struct {
 var defaultLimits = limits{storing: 40 * time.Second, serving: 35 * time.Second, settling: 40 * time.Second,
 	patience: 5 * time.Second}
 
-// Turn tells what is to be told: it stores what is new, and sends what waits and is due. What a receiver does not take
-// is no error; an error says that the warehouse does not work, which is told when it lasts (notify-8).
+// Turn stores new messages, and sends waiting ones that are due. A receiver that does not accept a message is no error.
+// An error means that the warehouse does not work; if that lasts, receivers are told (notify-8).
 func (n *Notifier) Turn(ctx context.Context) error {
 	r := n.receivers.Load()
 	if len(r.all) == 0 {
@@ -152,7 +152,7 @@ func (n *Notifier) Turn(ctx context.Context) error {
 	return err
 }
 
-// outbox is where the messages are: where there are several shards, all of them are on one.
+// outbox is the warehouse with the messages: with several shards, all messages are on one.
 func (n *Notifier) outbox() *warehouse.Warehouse { return n.o.Warehouse.At("") }
 
 // store stores a message for each edge (notify-1).
@@ -160,12 +160,12 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	ctx, cancel := context.WithTimeout(ctx, n.o.limits.storing)
 	defer cancel()
 	all, unrecorded, err := n.news(ctx, r)
-	if err != nil || len(all) == 0 && !unrecorded { // what could not be recorded is found out by taking the turn
+	if err != nil || len(all) == 0 && !unrecorded { // if a row is missing, taking the turn shows whether the warehouse takes writes
 		return err
 	}
 	giveBack, err := n.turn(ctx, warehouse.TurnOfEdges)
 	if err != nil || giveBack == nil {
-		return err // without an error another process tells what holds, or the next turn does
+		return err // without an error, another process or the next turn does it
 	}
 	all, _, err = n.news(ctx, r) // another process may have told it
 	if err == nil && len(all) > 0 {

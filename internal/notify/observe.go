@@ -25,7 +25,7 @@ type Stream struct {
 // errEnded says that nobody knows the streams any more: the process is ending.
 var errEnded = errors.New("the process is ending")
 
-// observation is how things stand.
+// observation is the present state of everything that receivers may be told about.
 type observation struct {
 	now       time.Time
 	streams   []Stream        // configured and enabled
@@ -40,7 +40,7 @@ type observation struct {
 // observe reads how things stand. It reads the bookkeeping only, and so costs little.
 func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 	streams := n.o.Streams()
-	if len(streams) == 0 { // or all would look as if they were no longer configured
+	if len(streams) == 0 { // otherwise all streams would look as if they were no longer configured
 		return o, errEnded
 	}
 	o = observation{now: n.now(), accounts: map[string]bool{}, standings: map[warehouse.StreamID]warehouse.StreamStatus{},
@@ -79,8 +79,8 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 // Things that begin to hold and end. Each is told by the event of its name.
 var lasting = []string{EventGuarded, EventFailing, EventStale}
 
-// holds reports whether something holds of a stream now, since when, and whether it has ended: between the two, what
-// was told stays as it is.
+// holds reports whether a condition of a stream holds now, since when, and whether it has ended. It may be neither:
+// then nothing is told.
 func (o *observation) holds(event string, s Stream, after int) (holds, ended bool, since time.Time) {
 	st, known := o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}]
 	if !known {
@@ -103,7 +103,7 @@ func (o *observation) holds(event string, s Stream, after int) (holds, ended boo
 	return late, !late && s.StaleAfter > 0, *st.LookedAt
 }
 
-// unrecorded reports that a run failed and that the warehouse knows nothing of it: it may take no rows any more.
+// unrecorded reports whether a run failed and the warehouse has no row of it: the warehouse may refuse writes.
 func (o *observation) unrecorded() bool {
 	return slices.ContainsFunc(o.streams, func(s Stream) bool {
 		return s.Failed && o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}].Faults.Count == 0
@@ -148,7 +148,7 @@ func sinceOf(t *time.Time) string {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// subject names something that holds, so that it is told once: what, of whom, and since when.
+// subject identifies a condition, so that it is told once: what, for which stream, and since when.
 type subject struct{ event, account, name, since string }
 
 func (s subject) String() string { return s.event + "/" + s.account + "/" + s.name + "@" + s.since }

@@ -46,7 +46,7 @@ func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string,
 	return run
 }
 
-// Begin tells the switches that it begins, beside it: nothing waits for them.
+// Begin tells the switches that the run begins, in the background: nothing waits for them.
 func (r *Run) Begin(ctx context.Context) {
 	for _, t := range r.targets {
 		r.started.Go(func() { r.ping(ctx, t, SignalStart, "") })
@@ -56,7 +56,7 @@ func (r *Run) Begin(ctx context.Context) {
 // End tells the switches how the run ended, and waits until they know, or do not answer. failed are the streams that
 // failed, with why; err is why there was no run.
 func (r *Run) End(ctx context.Context, failed map[warehouse.StreamID]string, err error) {
-	r.started.Wait() // or the end would overtake the beginning
+	r.started.Wait() // otherwise the end could arrive before the beginning
 	var group sync.WaitGroup
 	for _, t := range r.targets {
 		var lines []string
@@ -140,7 +140,7 @@ func (n *Notifier) pingHealth(ctx context.Context) {
 	group.Wait()
 }
 
-// ills are what is wrong with the streams that a receiver is about.
+// ills returns the problems of the streams that a receiver wants to know about.
 func (o *observation) ills(t *target) (lines []string) {
 	for _, s := range o.streams {
 		if !t.concerns(s.Account, s.Stream) {

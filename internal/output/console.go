@@ -89,7 +89,7 @@ func (c *Console) Show(lines []string) {
 	c.home(&b, width)
 	c.frame = fit(lines, width-1, height-1)
 	draw(&b, c.frame)
-	_, _ = c.out.Write(b.Bytes()) // one write a frame does not flicker; a terminal that is gone is no one's error
+	_, _ = c.out.Write(b.Bytes()) // one write per frame avoids flicker; it is no error if the terminal is gone
 }
 
 // Release leaves the frame on the screen, as text that is never redrawn.
@@ -117,7 +117,7 @@ const (
 	clearBelow = "\x1b[J"
 )
 
-// draw writes lines over what is there. Only what they leave is cleared: a screen that is emptied first flickers.
+// draw writes lines over the old ones, and clears only what they do not cover: clearing the screen first would flicker.
 func draw(b *bytes.Buffer, lines []string) {
 	for _, line := range lines {
 		b.WriteString(line + clearRight + "\n")

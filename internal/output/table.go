@@ -56,7 +56,7 @@ func (p *tablePrinter) Row(values []any) error {
 	return p.writeSample()
 }
 
-// leaveOut drops the optional columns of which no row has made use, once all rows are there.
+// leaveOut drops the optional columns that no row has used. It needs all rows.
 func (p *tablePrinter) leaveOut() {
 	for i := len(p.used) - 1; i >= 0; i-- {
 		if p.used[i] || !p.columns[i].Optional {

@@ -13,8 +13,9 @@ const (
 	logEvery = 10 * time.Second
 )
 
-// ShowWaiting tells a user who waits for longer than 2 seconds what for, which may change meanwhile: on a terminal with
-// the seconds, else by a log line now and then. The returned function ends it, and must be called.
+// ShowWaiting tells a user who waits for more than 2 seconds what the program waits for: on a terminal with the
+// seconds, else by a log line now and then. The text may change while it is shown. The returned function ends the
+// display, and must be called.
 func ShowWaiting(c *Console, log *slog.Logger, what func() string) (done func()) {
 	begun, end, ended := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -18,16 +18,16 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Acknowledging is what a person says to what was found about a payout.
+// Acknowledging is a person's acknowledgement of findings about a payout.
 type Acknowledging struct {
-	Account        string // "" where one account alone has a payout with the id
+	Account        string // may be "" if only one account has a payout with the id
 	Payout         int64
-	Kind, Currency string // "" is all that is open
+	Kind, Currency string // "" stands for all that is open
 	Reason, Note   string // Reason is one of Reasons
 	By             string
-	Tolerance      int64  // by how much it may move, in the smallest unit of the currency
-	Seen           string // Payout.Seen of what the person has looked at (report-9); "" takes what stands now
-	// Rules say what is within the tolerance, and so not open.
+	Tolerance      int64  // how far the amount may move, in the smallest unit of the currency
+	Seen           string // Payout.Seen of the state that the person looked at (report-9); "" accepts the present state
+	// Rules decide what is within the tolerance, and therefore not open.
 	Rules Filter
 }
 
@@ -39,7 +39,7 @@ const (
 	Unreadable  Refusal = iota // what was asked for makes no sense
 	NotThere                   // there is no such payout
 	NothingOpen                // there is nothing to acknowledge
-	HasMoved                   // what stands now is not what was looked at
+	HasMoved                   // the state has changed since the person looked at it
 )
 
 // RefusedError says why nothing was written, for people.
@@ -57,8 +57,7 @@ func refused(why Refusal, format string, args ...any) error {
 // maxNote bounds what a person may write, in characters.
 const maxNote = 500
 
-// CheckNote says why a text cannot be a note, or a name; nil when it can. Both are one line for people. It is a
-// *RefusedError.
+// CheckNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
 func CheckNote(what, text string) error {
 	if utf8.RuneCountInString(text) > maxNote || visible.Line(text) != text {
 		return refused(Unreadable, "%s: want one line of at most %d characters", what, maxNote)
@@ -87,9 +86,8 @@ func (a *Acknowledging) check() error {
 	return CheckNote("the name", a.By)
 }
 
-// Acknowledge writes down what a person has taken note of (report-6): all that is open of a payout, or what was asked
-// for of it. It returns what was written. Where nothing was, its error is a *RefusedError, or says why the warehouse
-// could not.
+// Acknowledge stores what a person has taken note of (report-6): all open matters of a payout, or the requested ones.
+// It returns what it stored. If it stored nothing, its error is a *RefusedError or an error of the warehouse.
 func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) ([]warehouse.Acknowledgement, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -124,7 +122,7 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 	return all, w.Acknowledge(ctx, p.Account, all)
 }
 
-// of are the acknowledgements of all that is open of the payout and was asked for.
+// of returns the acknowledgements of all open matters of the payout that were requested.
 func (a *Acknowledging) of(p Payout) []warehouse.Acknowledgement {
 	var all []warehouse.Acknowledgement
 	for _, m := range p.Matters {
@@ -142,7 +140,7 @@ func (a *Acknowledging) of(p Payout) []warehouse.Acknowledgement {
 	return all
 }
 
-// Seen stands for all that is open of the payout, with its amounts: another text is another state.
+// Seen identifies the open matters of the payout with their amounts: if the text differs, the state has changed.
 func (p Payout) Seen() string {
 	sum := sha256.New()
 	for _, m := range p.Matters {

@@ -21,21 +21,21 @@ var (
 // countUnit stands for a currency where something is counted.
 const countUnit = "#"
 
-// Alignment writes the amounts of a table so that none of its columns is ragged: all of a currency have as many
-// decimals in a column, those of the currency or, where one has more, as many as that. Amounts of currencies with other
-// decimals are filled up with spaces, so that point stands below point.
+// Alignment writes the amounts of a table so that decimal points stand below each other. In a column, all amounts of a
+// currency have the same number of decimals: that of the currency, or more if an amount has more. Amounts of currencies
+// with fewer decimals are padded with spaces.
 type Alignment struct {
 	in     Medium
 	digits map[[2]string]int32 // by column and currency
 	most   map[string]int32    // by column
 }
 
-// NewAlignment is that of a table. All that is in it has to be noted before something is written.
+// NewAlignment makes the alignment of a table. All amounts of the table must be noted before the first one is written.
 func NewAlignment(in Medium) *Alignment {
 	return &Alignment{in: in, digits: map[[2]string]int32{}, most: map[string]int32{}}
 }
 
-// Note says that a column has an amount.
+// Note adds an amount to a column.
 func (a *Alignment) Note(column, currency string, amount decimal.Decimal) {
 	n := int32(0)
 	if currency != countUnit {
@@ -46,7 +46,7 @@ func (a *Alignment) Note(column, currency string, amount decimal.Decimal) {
 	a.most[column] = max(a.most[column], n)
 }
 
-// NoteKnown is Note; nil, which is not known, is nothing.
+// NoteKnown is Note for an amount that may be unknown: it ignores nil.
 func (a *Alignment) NoteKnown(column, currency string, amount *decimal.Decimal) {
 	if amount != nil {
 		a.Note(column, currency, *amount)
@@ -66,7 +66,7 @@ func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string
 	return text
 }
 
-// TextKnown is Text; nil, which is not known, is empty.
+// TextKnown is Text for an amount that may be unknown: nil is "".
 func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) string {
 	if amount == nil {
 		return ""
@@ -82,7 +82,7 @@ func moneyOrNone(currency string, amount *decimal.Decimal) string {
 	return MoneyIn(currency, *amount)
 }
 
-// AlignLines is the alignment of a table with what was paid in payouts, and what became of it.
+// AlignLines is the alignment of a table of payouts: what was paid, and its parts by kind.
 func AlignLines(in Medium, all ...finance.Line) *Alignment {
 	a := NewAlignment(in)
 	for _, l := range all {
@@ -128,7 +128,7 @@ func (r Reconciliation) AlignTransactions(in Medium) *Alignment {
 	return a
 }
 
-// AlignOthers is the alignment of what is in no payout that is there.
+// AlignOthers is the alignment of a table of transactions that are in no known payout.
 func (r Reconciliation) AlignOthers(in Medium) *Alignment {
 	a := NewAlignment(in)
 	for _, o := range r.Orphans {

@@ -25,7 +25,7 @@ const (
 type Figure struct {
 	Of       string // Opening, Closing, or one of finance.Events
 	Currency string // of all currencies if not given
-	OneAge   bool   // of Closing: what is unpaid by the age of its sale, that of Age alone
+	OneAge   bool   // of Closing: only the unpaid cashback of sales of this age
 	Age      int    // in AgeTitles
 }
 
@@ -52,17 +52,17 @@ func (f Figure) Title() string {
 type Behind struct {
 	ID       uuid.UUID
 	Currency string
-	At       time.Time // of the last change that is in it
+	At       time.Time // of the last change that is included
 	SoldAt   *time.Time
 	Age      int // in AgeTitles: of the sale, at the time of the balance or of the end of the month
 	Retailer string
-	Status   string // and Payout: as they were then
+	Status   string // Status and Payout are as they were then
 	Payout   *int64
 	finance.Balance
 }
 
-// EachBehind hands on what a figure of the statement of a month is made of: of a balance each transaction that has a
-// part in it, of an event each change. They add up to the figure, exactly.
+// EachBehind passes on the parts of a figure of a month's statement: for a balance each transaction in it, for an event
+// each change. They add up to the figure exactly.
 func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
 	do func(Behind) error) error {
 	closes, err := w.Closes(ctx, account)
@@ -95,7 +95,7 @@ func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	})
 }
 
-// eachStanding hands on how much of a balance each transaction has. What has nothing of it is left out.
+// eachStanding passes on each transaction's part of a balance. Transactions without a part are left out.
 func eachStanding(ctx context.Context, w *warehouse.Warehouse, account string, at time.Time, closes []warehouse.Close,
 	f Figure, do func(Behind) error) error {
 	var now Behind
@@ -134,7 +134,7 @@ func behind(c warehouse.Change, b finance.Balance) Behind {
 	return Behind{c.ID, c.Currency, c.At, c.SoldAt, int(c.Age), c.Retailer, c.Status, c.Payout, b}
 }
 
-// WriteBehindCSV writes what a figure is made of, one row a transaction, as it is read.
+// WriteBehindCSV writes the parts of a figure while they are read, one row per transaction.
 func WriteBehindCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
 	to io.Writer) error {
 	header := []string{"account", "month", "figure", "currency", "transaction_id", "at", "sold_at", "age", "retailer",

@@ -17,12 +17,12 @@ import (
 // byteOrderMark tells Excel that a file is UTF-8.
 const byteOrderMark = "\ufeff"
 
-// Lists are the kinds of rows of which the CSV has one: see WriteCSV.
+// The kinds of rows. A CSV has rows of one kind: see WriteCSV.
 const (
-	ListTotals     = "totals"     // one a total of a payout: reported, recomputed, difference, as of now
-	ListExceptions = "exceptions" // one a transaction that is worth something else than was paid for it
-	ListOrphans    = "orphans"    // one a payout that is not there, and currency
-	ListOverdue    = "overdue"    // one a month of sales that should have been paid, and currency
+	ListTotals     = "totals"     // one per total of a payout: reported, recomputed, difference, as of now
+	ListExceptions = "exceptions" // one per transaction that is worth another amount than was paid for it
+	ListOrphans    = "orphans"    // one per missing payout and currency
+	ListOverdue    = "overdue"    // one per month of sales that should have been paid, and currency
 )
 
 // ListPayouts is the list with a row for each payout and currency: what was paid, what it is worth now, and why.
@@ -58,8 +58,8 @@ func writeRecords(w io.Writer, records [][]string) error {
 	})
 }
 
-// writeRows writes the rows that each hands on, and keeps none. Where each fails, the rest of the file is not there,
-// and its error is returned (report-10).
+// writeRows writes the rows that each passes on, and keeps none. If each fails, the file ends there, and the error is
+// returned (report-10).
 func writeRows(w io.Writer, header []string, each func(write func(...string) error) error) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)

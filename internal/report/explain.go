@@ -14,8 +14,8 @@ import (
 // searchBudget bounds the search for culprits in all payouts of a reconciliation together: a second or two.
 const searchBudget = 5_000_000
 
-// explainAll says of each payout what became of what it paid. It reads the transactions of those alone in which
-// something differs.
+// explainAll explains each payout: what it paid, and what that is worth now. It reads transactions only of payouts in
+// which something differs.
 func (r *Reconciliation) explainAll(ctx context.Context, w *warehouse.Warehouse) error {
 	budget := &finance.Budget{Left: searchBudget}
 	for _, account := range r.Accounts() {
@@ -45,7 +45,7 @@ func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Wareho
 		byID[p.ID] = p
 		p.paid = map[uuid.UUID]warehouse.PaidTransaction{}
 		late := len(p.Mismatches) > 0 && p.Loaded+p.Gone > 0
-		late = late || r.Filter.Payout != nil // of one payout all transactions are shown
+		late = late || r.Filter.Payout != nil // for a single payout, all transactions are shown
 		if late || p.Changed+p.Moved+p.Gone > 0 {
 			read.Payouts = append(read.Payouts, p.ID)
 		}
@@ -130,12 +130,12 @@ func orZero(d *decimal.Decimal) decimal.Decimal {
 	return *d
 }
 
-// items are the parts of the difference that are of a kind, in all currencies.
+// items returns the parts of the difference that are of one kind, in all currencies.
 func (p Payout) items(kind finance.Kind) []finance.Item {
 	return slices.DeleteFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Kind != kind })
 }
 
-// Exception is a transaction that is worth something else than was paid for it.
+// Exception is a transaction that is worth another amount than was paid for it.
 type Exception struct {
 	warehouse.PaidTransaction
 	Kind        finance.Kind
@@ -144,13 +144,13 @@ type Exception struct {
 	Paid, Worth decimal.Decimal
 }
 
-// Difference is what was paid for it beyond what it is worth now.
+// Difference is what was paid for it minus what it is worth now.
 func (e Exception) Difference() decimal.Decimal { return e.Paid.Sub(e.Worth) }
 
-// Exceptions are the transactions of the payout that are worth something else than was paid for them, kind by kind.
+// Exceptions returns the transactions of the payout that are worth another amount than was paid for them, by kind.
 func (p Payout) Exceptions() []Exception { return p.found }
 
-// find lists the exceptions, and says of the transactions that are known to differ how they stood when they were paid.
+// find lists the exceptions, and notes how transactions that are known to differ stood when they were paid.
 func (p *Payout) find() {
 	p.told, p.foundBy = map[uuid.UUID]string{}, map[uuid.UUID]int{}
 	p.unsure = slices.ContainsFunc(p.Explained.Items(),
@@ -183,11 +183,11 @@ func (p *Payout) find() {
 	}
 }
 
-// notSeen stands for a status when paid that nobody saw, and that does not follow from what the payout counts.
+// notSeen stands for a status at payment that nobody saw and that the counts of the payout do not determine.
 const notSeen = "not seen"
 
-// WhenPaid is the status of a transaction of the payout when it was paid, as far as anybody saw it or it follows from
-// what the payout counts (finance-5).
+// WhenPaid is the status of a transaction of the payout when it was paid, if it was seen or follows from the counts of
+// the payout (finance-5).
 func (p Payout) WhenPaid(t warehouse.PayoutTransaction) string {
 	if told, ok := p.told[t.ID]; ok {
 		return told
@@ -205,8 +205,8 @@ func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
 	return Payout{} // it is not there: its transactions are orphans
 }
 
-// PaidFor is what was paid for a transaction of the payout: its cashback, or nothing when it was declined. It is nil
-// where nobody saw it and nothing tells.
+// PaidFor is what was paid for a transaction of the payout: its cashback, or zero if it was declined. It is nil if that
+// was not seen and cannot be deduced.
 func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 	if i, ok := p.foundBy[t.ID]; ok {
 		return &p.found[i].Paid
@@ -246,7 +246,7 @@ func MatterTitle(kind string) string {
 	return spaced(kind)
 }
 
-// Amount is what a line has of the kind. What can be claimed is written without a sign.
+// Amount is the amount of the kind in a line. What can be claimed is written without a sign.
 func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	if k.Kind == finance.Claimable {
 		return l.Sum(k.Kind).Neg()

@@ -21,9 +21,9 @@ type Counts struct {
 	Overdue       int            // transactions
 }
 
-// AfterSync reconciles an account, remembers what it found, and writes a log line for each finding that is new
-// (report-5), which it returns. The findings of the first time are one line: they are what has come together over
-// years. of says which account, and by which rules.
+// AfterSync reconciles an account, remembers what it found, and logs and returns each new finding (report-5). The
+// findings of the first time are one line, because they have accumulated over years. of says which account, and by
+// which rules.
 func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger,
 	of Filter) (Reconciliation, []warehouse.Finding, error) {
 	account := of.Account
@@ -85,13 +85,14 @@ func (r Reconciliation) Counts() Counts {
 	return c
 }
 
-// Unsettled reports whether the next run of payouts may make something certain that is not now.
+// Unsettled reports whether something is uncertain that the next run of payouts may decide.
 func (r Reconciliation) Unsettled() bool {
 	return slices.ContainsFunc(r.Orphans, func(o warehouse.OrphanGroup) bool { return !o.Certain })
 }
 
-// findings is what a person should know, one for each reason. A transaction whose payout the next sync may bring is
-// none yet. Where numbers grow by the day the words leave them out: other words would make the finding new (report-5).
+// findings returns what a person should know, one finding for each reason. A transaction whose payout may come with the
+// next sync is not one yet. Numbers that grow every day are left out of the text: another text would make the finding
+// new (report-5).
 func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {

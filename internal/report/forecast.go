@@ -16,12 +16,12 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Unpaid is what is unpaid at the end of a month, by the payout in which it is due: services make one at the beginning
-// of each month, of what was sold over 90 days before.
+// Unpaid is the cashback that is unpaid at the end of a month, by the payout in which it is due. Services make a payout
+// at the beginning of each month, for sales that are more than 90 days old.
 type Unpaid struct {
 	Next    [finance.Horizon]finance.Stock // by the months from then to the payout
 	Later   finance.Stock                  // due in one after these
-	Overdue finance.Stock                  // due in one that was made: it is forecast no more
+	Overdue finance.Stock                  // due in a payout that was made already: no longer forecast
 	Undated finance.Stock                  // without a time of sale
 }
 
@@ -48,18 +48,18 @@ func (u Unpaid) Total() finance.Stock {
 	return sum
 }
 
-// seenWithin is how long before, or after, the beginning of a month transactions have to be loaded for it to count as
+// seenWithin is how close to the beginning of a month transactions must have been loaded for that time to count as
 // seen.
 const seenWithin = 7 * 24 * time.Hour
 
-// forecast adds the forecasts. They are made from what had happened until the end of the month, also where the month is
-// long over.
+// forecast adds the forecasts. They use only what had happened by the end of the month, even if that is long ago.
 func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error {
 	if len(s.Currencies) == 0 {
 		return nil
 	}
 	end := s.Month.AddDate(0, 1, 0)
-	// The first rate of the first test is taken from payouts so many months ago, whose sales are as old again.
+	// The first test looks Horizon months ahead. Its first rate comes from payouts RateMonths before it, and looks
+	// Horizon months ahead as well.
 	from := end.AddDate(0, -(finance.TestMonths + finance.RateMonths + 2*finance.Horizon), 0)
 	cohorts, err := w.UnpaidCohorts(ctx, s.Account, from, end, finance.Horizon)
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error 
 	return nil
 }
 
-// seenMonths are the months shortly before whose beginning transactions were loaded, and those shortly after.
+// seenMonths returns the months with transactions loaded shortly before their beginning, and those with transactions
+// loaded shortly after it.
 func seenMonths(days []time.Time) (before, after map[int]bool) {
 	before, after = map[int]bool{}, map[int]bool{}
 	for _, day := range days {
@@ -148,7 +149,7 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	return rows
 }
 
-// rateWords is a rate with how many payouts it is taken from.
+// rateWords returns a rate with the number of payouts behind it.
 func rateWords(r finance.Rate) string {
 	if r.Months == 0 {
 		return ""
@@ -199,7 +200,7 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 	return writeRecords(w, records)
 }
 
-// WriteBacktestCSV writes what the method would have said of earlier payouts, and what was paid.
+// WriteBacktestCSV writes what the method would have forecast for earlier payouts, and what was paid.
 func (s Statement) WriteBacktestCSV(w io.Writer) error {
 	records := [][]string{{"account", "month", "currency", "months_before", "payout_month", "forecast", "paid",
 		"difference"}}

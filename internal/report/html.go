@@ -46,8 +46,7 @@ type detail struct {
 // shownExceptions is how many transactions of a payout the page names.
 const shownExceptions = 25
 
-// WriteHTML writes one page that needs nothing beside itself: no script, no image, no font, no request. It prints on
-// A4.
+// WriteHTML writes a self-contained page: no script, no image, no font, no request. It prints on A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
@@ -82,7 +81,7 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 	return execute(w, t, p, "report")
 }
 
-// execute writes all of a page, or nothing where it cannot be made; what names it in an error.
+// execute writes the whole page, or nothing if the template fails. what names the page in an error.
 func execute(w io.Writer, t *template.Template, page any, what string) error {
 	var b bytes.Buffer
 	if err := t.Execute(&b, page); err != nil {
@@ -108,7 +107,7 @@ func (r Reconciliation) title() string {
 	return title
 }
 
-// newDetail takes what is of interest of a payout: of the one that was asked for all, of others the totals that differ.
+// newDetail returns the details of a payout: everything for the requested one, the totals that differ for others.
 func newDetail(p Payout, all bool) detail {
 	d := detail{Payout: p, Rows: p.Exceptions()}
 	if len(d.Rows) > shownExceptions {
@@ -133,8 +132,8 @@ func tone(p Payout) string {
 	return "fine"
 }
 
-// expected are the kinds of what there is to expect, by currency, and in how many payouts. What is within the tolerance
-// is part of them, and comes again at the end.
+// expected returns what to expect, by kind and currency, and in how many payouts. Amounts within the tolerance are
+// included, and shown once more at the end.
 func (r Reconciliation) expected() []expectedRow {
 	kinds := r.Kinds()
 	n, together := r.withinSums()

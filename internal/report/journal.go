@@ -26,7 +26,7 @@ type Codes map[finance.Ledger]string
 type Journal struct {
 	Account string
 	Month   time.Time
-	Draft   bool // the month is open: another journal of it may say something else
+	Draft   bool // the month is open: a later journal of it may differ
 	Entries []Entry
 	codes   Codes
 }
@@ -45,13 +45,13 @@ type Entry struct {
 var (
 	// ErrMonthDraft says that a month is open, so that its journal is a draft.
 	ErrMonthDraft = errors.New("the month is not closed, so its journal may still change")
-	// ErrMonthDiffers says that a closed month comes to something else than it was closed with.
+	// ErrMonthDiffers says that the figures of a closed month differ from those it was closed with.
 	ErrMonthDiffers = errors.New("the month comes to something else than it was closed with")
 )
 
-// NewJournal makes the journal of a month: what happened to transactions, as its statement has it, and what reached the
-// bank. What belongs to a month that was closed before, and was seen in this one, is an adjustment of this one
-// (report-7). Only the journal of a closed month is final: draft allows one of an open month, whose entries have other
+// NewJournal makes the journal of a month from the changes of transactions in its statement and from what reached the
+// bank. A change that belongs to a month closed earlier, and was seen in this month, is an adjustment of this month
+// (report-7). Only the journal of a closed month is final. draft also allows an open month; its entries have other
 // identifiers.
 func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, codes Codes,
 	draft bool) (Journal, error) {
@@ -138,8 +138,8 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// booked is the day on which a settlement of a day is booked that was imported at a time: that day, unless its month,
-// or a later one, was closed by then. Then it is the day of the import, which is after the months that were closed.
+// booked is the day on which a settlement is booked: the day on which it was received, unless that month or a later one
+// was closed by the time of the import. Then it is the day of the import, which is after all closed months.
 func booked(on, imported time.Time, closes []warehouse.Close) time.Time {
 	at := day(on)
 	for _, c := range closes { // the first month first
@@ -159,7 +159,7 @@ func later(a, b time.Time) time.Time {
 
 // ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it again.
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
-	// The last one is that which the view settlements has.
+	// The view settlements has the last revision.
 	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {
 		return cmp.Or(cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At),
 			cmp.Compare(b.Hash, a.Hash))

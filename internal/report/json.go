@@ -67,7 +67,8 @@ type (
 		Note     string      `json:"note"`
 		Moved    json.Number `json:"moved_since"`
 	}
-	// lineObject is what was paid in one currency and what became of it. The five kinds add up to paid less worth_now.
+	// lineObject is what was paid in one currency and what that is worth now. The five kinds add up to paid minus
+	// worth_now.
 	lineObject struct {
 		Currency string      `json:"currency"`
 		Paid     json.Number `json:"paid"`
@@ -161,7 +162,7 @@ func (r Reconciliation) WriteJSON(w io.Writer) error {
 	return writeObject(w, d, "report")
 }
 
-// writeObject writes a document that is safe to look at in a terminal; what names it in an error.
+// writeObject writes a document that is safe to show in a terminal. what names it in an error.
 func writeObject(w io.Writer, o any, what string) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -17,8 +17,8 @@ import (
 type Matter struct {
 	finance.Matter
 	Acknowledged *warehouse.Acknowledgement // the last one; nil when there is none
-	Open         bool                       // it is not within the tolerance, and nobody acknowledged it or it has moved since
-	Within       bool                       // the tolerance, by itself: see finance.Tolerances
+	Open         bool                       // it exceeds the tolerance, and was not acknowledged or has moved since
+	Within       bool                       // it is within the tolerance: see finance.Tolerances
 	Moved        decimal.Decimal            // by how much, since it was acknowledged
 }
 
@@ -73,7 +73,7 @@ func acknowledgedMatter(a *warehouse.Acknowledgement) finance.Matter {
 	return m
 }
 
-// matters are those of the payout. Before acknowledgements were read, all are open.
+// matters returns the matters of the payout. Before acknowledgements have been read, all are open.
 func (p Payout) matters() []Matter {
 	if p.Matters != nil {
 		return p.Matters
@@ -85,8 +85,8 @@ func (p Payout) matters() []Matter {
 	return all
 }
 
-// allMatters are those with amounts, then what is to be said about the payout itself. Of a payout of which nothing is
-// loaded there is no telling.
+// allMatters returns the matters with amounts, and then those about the payout itself. A payout without loaded
+// transactions has none with amounts: nothing is known about them.
 func (p Payout) allMatters() []finance.Matter {
 	var all []finance.Matter
 	if p.Verdict != NoTransactions {
@@ -107,8 +107,8 @@ func (p Payout) allMatters() []finance.Matter {
 	return all
 }
 
-// Kinds are the findings that a payout gives rise to: what finance has to look at. What was acknowledged, and stands as
-// it did, is none (report-6).
+// Kinds returns the kinds of findings of the payout, which finance has to look at. What was acknowledged and has not
+// changed is no finding (report-6).
 func (p Payout) Kinds() []string {
 	var kinds []string
 	for _, m := range p.matters() {
@@ -123,13 +123,13 @@ func (p Payout) Kinds() []string {
 	return kinds
 }
 
-// quiet reports whether there was something to look at, and all of it was acknowledged or is within the tolerance.
+// quiet reports whether the payout has matters, and all of them are acknowledged or within the tolerance.
 func (p Payout) quiet() bool {
 	none := !slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Open })
 	return none && slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Acknowledged != nil && !m.Within })
 }
 
-// acknowledged says what a person has said about the payout already.
+// acknowledged describes the acknowledgements of the payout.
 func (p Payout) acknowledged() []string {
 	var all []string
 	for _, m := range p.Matters {

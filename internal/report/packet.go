@@ -23,12 +23,12 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Packet is what is sent to the service about a payout: what was paid, what became of it, and every version of the
-// records that show it.
+// Packet is the evidence about a payout for the service: what was paid, what it is worth now, and every version of the
+// records.
 type Packet struct {
 	MadeAt  time.Time // by the clock of the warehouse
 	Payout  Payout
-	All     bool // of all its transactions, and not only of those that are worth something else than was paid
+	All     bool // includes all its transactions, not only the exceptions
 	Records []PacketRecord
 }
 
@@ -46,7 +46,7 @@ type PacketVersion struct {
 	Changed []string // what differs from the version before: "status: PENDING, now DECLINED"
 }
 
-// NewPacket reads it of one payout, which r is the reconciliation of.
+// NewPacket reads the packet of a payout. r is the reconciliation of that payout alone.
 func NewPacket(ctx context.Context, w *warehouse.Warehouse, r Reconciliation, all bool) (Packet, error) {
 	p := Packet{MadeAt: r.MadeAt, Payout: r.Payouts[0], All: all}
 	var keys []string
@@ -102,7 +102,7 @@ func (r *PacketRecord) add(v warehouse.RecordVersion) {
 func changedFields(before PacketVersion, now warehouse.RecordVersion) []string {
 	var was, is map[string]json.RawMessage
 	if json.Unmarshal([]byte(before.Content), &was) != nil || json.Unmarshal([]byte(now.Content), &is) != nil {
-		return nil // it is there to be read as a whole
+		return nil // the packet is meant to be read as a whole
 	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(is)) {

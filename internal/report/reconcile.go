@@ -44,7 +44,7 @@ type Filter struct {
 	WithoutTransactions bool
 	// OverdueAfter is how old a sale is that should have been paid; default catalog.DefaultOverdueAfter.
 	OverdueAfter time.Duration
-	// Tolerances are by how much a payout and its transactions may differ without anybody having to look; default none.
+	// Tolerances are how much a payout and its transactions may differ before somebody has to look; default none.
 	Tolerances finance.Tolerances
 }
 
@@ -69,8 +69,8 @@ type Payout struct {
 	currencySums []finance.CurrencySums
 	found        []Exception
 	foundBy      map[uuid.UUID]int    // where each is in found
-	unsure       bool                 // nobody knows of all transactions that it paid what it paid for them
-	told         map[uuid.UUID]string // how transactions stood when they were paid, where it is not as they were first loaded
+	unsure       bool                 // how much was paid is not known for all transactions
+	told         map[uuid.UUID]string // how transactions stood when they were paid, if not as they were first loaded
 }
 
 // Reconcile compares payouts with their transactions.
@@ -110,7 +110,7 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 	return r, err
 }
 
-// paidTransactions are those of the payout that was asked for, whenever they were sold.
+// paidTransactions returns the transactions of the requested payout, whenever they were sold.
 func (r Reconciliation) paidTransactions() warehouse.PayoutFilter {
 	return warehouse.PayoutFilter{Account: r.Filter.Account, Payout: r.Filter.Payout}
 }
@@ -128,7 +128,7 @@ func total(totals []*decimal.Decimal, name string) *decimal.Decimal {
 // ReportedCashback is total_cashback as the payout has it; nil when it has none.
 func (p Payout) ReportedCashback() *decimal.Decimal { return total(p.Reported, "total_cashback") }
 
-// RecomputedCashback is total_cashback of its transactions as they were stamped.
+// RecomputedCashback is total_cashback of its transactions as first loaded with the payout's id.
 func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, "total_cashback") }
 
 // CashbackDifference is how much the payout reports more than its transactions had.

@@ -153,7 +153,7 @@ func (p Payout) expectation(currency string, items []finance.Item) string {
 	return fmt.Sprintf("ask the service about %s%s: %s", amount, much, p.differences())
 }
 
-// expected says in which direction an amount goes.
+// expected says whether an amount is to be expected back or claimed.
 func expected(amount string, sum decimal.Decimal) string {
 	if sum.IsNegative() {
 		return "claim " + amount
@@ -175,7 +175,7 @@ func namesOf(items []finance.Item) string {
 	return " (" + wording.List(ids) + ")"
 }
 
-// deduction says how it is known what nobody saw.
+// deduction says how a status that nobody saw was deduced.
 func (p Payout) deduction(deduced bool) string {
 	switch {
 	case !deduced:
@@ -186,7 +186,7 @@ func (p Payout) deduction(deduced bool) string {
 	return ", which follows from what the payout counts"
 }
 
-// unseen says what is known of transactions that changed before they were loaded, where it is not known which did.
+// unseen says what is known about transactions that changed before they were loaded, if it is not known which ones.
 func (p Payout) unseen() string {
 	c := p.Explained.Culprits
 	among := wording.Plural(uint64(len(c.Unseen)), "transaction")
@@ -225,7 +225,7 @@ func setNames(c finance.Culprits) string {
 	return ": " + strings.Join(sets, ", or ")
 }
 
-// notLoaded says of how many transactions only the payout knows.
+// notLoaded says how many transactions the payout counts that are not loaded.
 func (p Payout) notLoaded(n int64, with string) string {
 	return fmt.Sprintf("%s of %s %s not loaded, and %s with %s: run dealhouse sync transactions --full, and ask the service if it stays so",
 		wording.Count(uint64(n)), wording.Plural(uint64(*p.TransactionsReported), "transaction"),
@@ -241,7 +241,8 @@ func (r Reconciliation) kindsText() string {
 	return text
 }
 
-// KindSum is what all payouts have of one kind, by currency (report-2). Amounts above and below zero are apart.
+// KindSum is the sum of one kind over all payouts, by currency (report-2). Amounts above and below zero are summed
+// separately.
 type KindSum struct {
 	Kind    finance.Kind
 	Words   string
@@ -252,8 +253,7 @@ type KindSum struct {
 // Text are the amounts, with their currencies.
 func (k KindSum) Text() string { return k.sums.text() }
 
-// Kinds are the kinds of what there is to expect, with their sums over all payouts. What is in payouts of which nothing
-// is loaded is not in it.
+// Kinds returns the kinds with their sums over all payouts. Payouts without loaded transactions are left out.
 func (r Reconciliation) Kinds() []KindSum {
 	words := []struct {
 		kind     finance.Kind

@@ -23,7 +23,7 @@ import (
 type ThreeWay struct {
 	MadeAt      time.Time // by the clock of the warehouse
 	Account     string    // empty: all
-	Imported    int       // settlements of the account, also where only a part of them is shown
+	Imported    int       // all settlements of the account, even if only some are shown
 	Payouts     []warehouse.ThreeWay
 	Settlements []warehouse.Settlement
 	Revisions   []warehouse.SettlementRevision
@@ -92,7 +92,7 @@ func ids(all []int64) []string {
 	return texts
 }
 
-// SettlementPayouts are the payouts of a settlement, and how they are known.
+// SettlementPayouts names the payouts of a settlement, and says how they were matched.
 func SettlementPayouts(s warehouse.Settlement) string {
 	if s.MatchedBy == "" {
 		return ""
@@ -156,8 +156,8 @@ func (t ThreeWay) Summary() string {
 	return text
 }
 
-// ToDo says what to do about payouts of which something is wrong, and settlements that are open. What has not arrived
-// yet is in the list of payouts.
+// ToDo says what to do about payouts with a problem and about open settlements. Payouts that have not arrived yet are
+// in the list of payouts.
 func (t ThreeWay) ToDo() []string {
 	var all []string
 	for _, p := range t.Payouts {

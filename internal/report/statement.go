@@ -32,7 +32,7 @@ type CurrencyStatement struct {
 	Currency string
 	finance.Statement
 	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
-	// Unpaid is the same by the payout in which it is due.
+	// Unpaid is the same amount by the payout in which it is due.
 	Unpaid   Unpaid
 	Forecast []finance.Forecast // of the next payouts
 }
@@ -217,8 +217,8 @@ func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	return CloseAsSeen(ctx, w, account, month, by, note, "")
 }
 
-// CloseAsSeen is CloseMonth for who has looked at the statement: seen is its Hash then, and what has another one now is
-// not closed. "" closes it as it stands.
+// CloseAsSeen is CloseMonth for a person who has looked at the statement. seen is the Hash of what they saw: if it
+// differs now, the month is not closed. "" closes it in any case.
 func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note,
 	seen string) (Statement, error) {
 	if err := errors.Join(CheckNote("the note", note), CheckNote("the name", by)); err != nil {

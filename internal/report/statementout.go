@@ -128,7 +128,7 @@ func (c CurrencyStatement) Money(b finance.Balance, part string) string {
 	return d.Text(part, c.Currency, partOf(b, part))
 }
 
-// UnpaidOf is what is unpaid of an age: one balance, or none where nothing is.
+// UnpaidOf returns the unpaid balance of an age, or none if nothing is unpaid.
 func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
 	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
 		return []finance.Balance{b}

@@ -37,8 +37,8 @@ func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string,
 	return t, err
 }
 
-// MonthThreeWay is the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with their
-// settlements whenever these arrived, and what arrived in it and settles no payout that is known.
+// MonthThreeWay is the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with all their
+// settlements, and the settlements of this month that belong to no known payout.
 func MonthThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time) (ThreeWay, error) {
 	end := month.AddDate(0, 1, 0)
 	ids, err := w.PayoutsEnded(ctx, account, month, end)

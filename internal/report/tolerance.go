@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// tolerates reports whether a matter of the payout is within the tolerance (report-8). What nobody has seen never is,
-// and neither is a count that differs, or a payout that was altered.
+// tolerates reports whether a matter of the payout is within the tolerance (report-8). Never within it are amounts that
+// were not seen, a count that differs, and a payout that was altered.
 func (p Payout) tolerates(m finance.Matter, t finance.Tolerances) bool {
 	switch {
 	case m.Kind == Altered, m.Kind == MixedCurrency, m.Kind == string(finance.NotLoaded), p.Verdict == Missing:
@@ -34,7 +34,7 @@ func (p Payout) amountsWithin(t finance.Tolerances) bool {
 	return true
 }
 
-// within reports whether something of the payout is within the tolerance, and nothing of it is open.
+// within reports whether the payout has a matter within the tolerance, and no open one.
 func (p Payout) within() bool {
 	some := false
 	for _, m := range p.Matters {
@@ -63,8 +63,8 @@ func (p Payout) withinAdvice() string {
 	return "within the tolerance, so nothing has to be done: " + wording.List(said)
 }
 
-// withinText says in how many payouts something is within the tolerance, and what that adds up to over all of them: it
-// is part of the sums by kind, and each payout was looked at by itself.
+// withinText says how many payouts have something within the tolerance, and what it adds up to. The sums by kind
+// include it. Each payout is compared with the tolerance separately.
 func (r Reconciliation) withinText() string {
 	n, together := r.withinSums()
 	switch {

@@ -77,8 +77,8 @@ func (p Payout) Totals() []Total {
 	return all
 }
 
-// likeReported rounds an average for people, which has no end of decimals, to as many as the payout reports. Sums stay
-// as they are.
+// likeReported rounds an average to as many decimals as the payout reports, because an average may have infinitely
+// many. Sums are not rounded.
 func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
 	if warehouse.PayoutTotals()[i] != "aov" || amount == nil {
 		return amount
@@ -114,7 +114,7 @@ func (p Payout) Month() string {
 // Currency is the currency of a payout's amounts; of several, all of them.
 func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
-// Word is the verdict with what else is to be said about the payout: "matched, altered".
+// Word is the verdict with remarks about the payout: "matched, altered".
 func (p Payout) Word() string {
 	marks := []string{spaced(p.Verdict)}
 	if p.Altered {
@@ -183,7 +183,7 @@ func OrphanAdvice(o warehouse.OrphanGroup) string {
 		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
 }
 
-// orphanWords goes on from "transactions carry".
+// orphanWords completes "transactions carry ...".
 func orphanWords(o warehouse.OrphanGroup) string {
 	text := fmt.Sprintf("payout %d", o.Payout)
 	switch {
@@ -201,7 +201,7 @@ func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
 		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
 }
 
-// overdueWords goes on from "transactions are".
+// overdueWords completes "transactions are ...".
 func (r Reconciliation) overdueWords() string {
 	return fmt.Sprintf("over %d days old and in no payout: ask the service", int(r.Filter.OverdueAfter.Hours())/24)
 }

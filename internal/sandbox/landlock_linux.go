@@ -29,7 +29,7 @@ const (
 	execute    = unix.LANDLOCK_ACCESS_FS_EXECUTE
 	// forFiles are the rights that mean something for a file; the kernel takes no others for one.
 	forFiles = execute | readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	// beyondWriting are the rights that nobody needs for files of its own.
+	// beyondWriting are the rights that a process does not need for its own files.
 	beyondWriting = execute | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 

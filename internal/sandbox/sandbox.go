@@ -13,7 +13,7 @@ import (
 type Policy struct {
 	// Read are files and folders that may be read. Those that do not exist are left out.
 	Read []string
-	// Write are folders, and files, in which everything may be done but executing. They must exist.
+	// Write are folders and files with all rights except executing. They must exist.
 	Write []string
 	// Network leaves all sockets: for a process that has to reach others by itself, and to write (sandbox-6).
 	Network bool

@@ -12,9 +12,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// AfterRuns does what follows from runs that have ended: it asks for deals that no list had, checks what readers see,
-// and reconciles payouts. What goes wrong in it is a warning, and no failure of the runs (service-2); a signal ends it,
-// and the next sync makes up for it.
+// AfterRuns does the work that follows runs: it fetches deals that no list had, checks what readers see, and reconciles
+// payouts. An error there is a warning, and not a failure of the runs (service-2). A signal ends it, and the next sync
+// catches up.
 func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients,
 	results []syncer.Result) {
 	if ctx.Err() != nil {
@@ -37,15 +37,15 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 }
 
-// reconcileAgain is after which time payouts are reconciled again though nothing about them has changed: sales become
-// overdue as time goes by.
+// reconcileAgain is the time after which payouts are reconciled again even if nothing has changed: sales become overdue
+// as time passes.
 const reconcileAgain = 24 * time.Hour
 
 // reconciled is how the last reconciliation of an account ended in this process.
 type reconciled struct {
 	at        time.Time
 	ended     bool // otherwise the next run must do it
-	unsettled bool // the next run of payouts may make certain which of them are not there
+	unsettled bool // the next run of payouts may show for certain which of them are missing
 }
 
 // reconcile reconciles the payouts of the accounts of which a payout, or a transaction in one, was loaded, and logs
@@ -64,7 +64,7 @@ func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehous
 	}
 }
 
-// concernsPayouts reports a run after which the reconciliation may find something else.
+// concernsPayouts reports whether a run can change the result of the reconciliation.
 func (s *Service) concernsPayouts(r syncer.Result) bool {
 	stream := r.Job.Stream
 	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || !stream.Payouts && !stream.NamesPayouts() {
@@ -83,7 +83,7 @@ func (s *Service) concernsPayouts(r syncer.Result) bool {
 
 func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string,
 	rules config.Finance) error {
-	s.reconciling.Lock() // service-4: of two at once, both would find the same to be new
+	s.reconciling.Lock() // service-4: two reconciliations at once would both report the same finding as new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
 	found, _, err := report.AfterSync(ctx, w, s.log,
@@ -95,10 +95,10 @@ func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, 
 	return err
 }
 
-// fillPayoutMetrics makes the metrics of payouts say how things stand for accounts whose payouts this process has not
-// reconciled: it has just begun, or was about something else.
+// fillPayoutMetrics sets the metrics of payouts for accounts that this process has not reconciled, because it has just
+// started or did something else.
 func (s *Service) fillPayoutMetrics(ctx context.Context, w *warehouse.Warehouse, overdueAfter time.Duration) error {
-	s.reconciling.Lock() // service-4: what is newer must not be overtaken
+	s.reconciling.Lock() // service-4: an older result must not replace a newer one
 	defer s.reconciling.Unlock()
 	accounts := s.metrics.WithoutPayouts()
 	if len(accounts) == 0 {

@@ -11,19 +11,19 @@ import (
 	"dealhouse/internal/tracing"
 )
 
-// Clients are API clients: one for each account and key, all those of an account under one limiter (service-1). They
-// are safe for concurrent use, and to be closed after the last run that has one.
+// Clients are API clients, one for each account and key. All clients of an account share one limiter (service-1).
+// Clients are safe for concurrent use, and must be closed after the last run that uses one.
 type Clients struct {
 	service *Service
 	tune    func(*dealapi.Options) // may be nil
 
-	mu       sync.Mutex // what follows runs of the daemon asks from several goroutines
+	mu       sync.Mutex // the work after the daemon's runs calls Get from several goroutines
 	clients  map[clientKey]*dealapi.Client
 	limiters map[string]*dealapi.Limiter // by account
 	pulses   map[string]pulse            // by account
 }
 
-type clientKey struct{ account, key, from string } // of two keys that are alike, one may be changed
+type clientKey struct{ account, key, from string } // one of two equal keys may be changed later
 
 // Clients makes API clients; tune may change what they are made of, and be nil.
 func (s *Service) Clients(tune func(*dealapi.Options)) *Clients {
@@ -31,7 +31,7 @@ func (s *Service) Clients(tune func(*dealapi.Options)) *Clients {
 		limiters: map[string]*dealapi.Limiter{}, pulses: map[string]pulse{}}
 }
 
-// measured are clients whose requests are counted by the metrics.
+// measured makes clients whose requests the metrics count.
 func (s *Service) measured() *Clients {
 	return s.Clients(func(o *dealapi.Options) { o.Metrics = s.metrics.API })
 }
@@ -78,7 +78,7 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 func traceRequest(ctx context.Context, r dealapi.RequestInfo) {
 	verb, address, _ := strings.Cut(r.Op, " ")
 	name := r.Op
-	if verb == "get" { // of a single record, whose key makes each address another
+	if verb == "get" { // the address of a single record contains its key, so each is different
 		name = verb + " " + path.Dir(address) + "/{id}"
 	}
 	made := tracing.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt,
@@ -99,13 +99,13 @@ func (c *Clients) Close() {
 }
 
 const (
-	// pulseAfter is over how long the requests of an account are counted before they are compared with its limit.
+	// pulseAfter is how long the requests of an account are counted before they are compared with its limit.
 	pulseAfter = 2 * time.Second
-	// nearlyAll is the share of the requests which a limit allows that it takes to be what holds the others up.
+	// nearlyAll is the share of the allowed requests from which on the limit counts as what slows an account down.
 	nearlyAll = 0.85
 )
 
-// pulse is how many requests an account had made at a time, and what followed from the ones before.
+// pulse is the number of requests that an account had made at a time, and what the previous pulse showed.
 type pulse struct {
 	at        time.Time
 	requests  uint64
@@ -113,9 +113,9 @@ type pulse struct {
 	limitedTo float64
 }
 
-// LimitedTo is the rate, in requests a second, that holds the requests of an account up: they leave as fast as it
-// allows, and wait for it. It is 0 when something else takes the time, such as the service itself. It is to be asked
-// now and then, and knows nothing before some seconds have passed.
+// LimitedTo returns the rate limit, in requests a second, if that is what slows an account down. It returns 0 if
+// something else does, such as the service itself. It measures between calls, so it must be called now and then, and
+// returns 0 for the first seconds.
 func (c *Clients) LimitedTo(account string) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,13 +139,13 @@ func (c *Clients) LimitedTo(account string) float64 {
 	return now.limitedTo
 }
 
-// next is what follows from the present pulse under a limit, in requests a second. It is the one before while there is
-// too little to judge by.
+// next completes the present pulse: limitedTo becomes rate, in requests a second, if that limit slowed the account
+// down. While there is too little to judge by, it returns the previous pulse.
 func (p pulse) next(now pulse, rate float64) pulse {
 	elapsed := now.at.Sub(p.at)
 	allowed := rate * elapsed.Seconds()
 	made := float64(now.requests - p.requests)
-	if elapsed < pulseAfter || made == 0 && allowed < 2 { // a slow limit lets none pass for long
+	if elapsed < pulseAfter || made == 0 && allowed < 2 { // under a slow limit, no request may pass for a long time
 		return p
 	}
 	if now.waited > p.waited && made >= nearlyAll*allowed {
@@ -154,7 +154,7 @@ func (p pulse) next(now pulse, rate float64) pulse {
 	return now
 }
 
-// attempts are all requests that a client has made, with those made again.
+// attempts counts all requests that a client has made, including retries.
 func attempts(s dealapi.Stats) uint64 {
 	return s.Succeeded + s.Malformed + s.ClientErrors + s.RateLimited + s.ServerErrors + s.NetworkFails + s.Timeouts + s.Canceled + s.Others
 }

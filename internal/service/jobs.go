@@ -65,13 +65,13 @@ func (t Target) FirstPages() (names []string, queries []dealapi.Query) {
 	return job.FirstPages()
 }
 
-// Watch is who looks on while runs are made; both are called from several goroutines at once.
+// Watch has the functions that follow runs. Both are called from several goroutines at once.
 type Watch struct {
 	Progress func(syncer.Progress) // called often
 	Ended    func(syncer.Result)   // each run once
 }
 
-// Sync makes all runs side by side. One that fails does not stop the others. Its error says that none was made.
+// Sync makes all runs side by side. One that fails does not stop the others. An error means that no run was made.
 func (s *Service) Sync(ctx context.Context, w *warehouse.Warehouse, jobs []syncer.Job,
 	watch Watch) ([]syncer.Result, error) {
 	runner, err := syncer.New(syncer.Options{Warehouse: w, Logger: s.log, Metrics: s.metrics.Syncer,
@@ -103,7 +103,7 @@ func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []s
 	}), nil
 }
 
-// sideBySide makes a run of each job at the same time, and returns what came of them in the order of the jobs.
+// sideBySide runs all jobs at the same time, and returns their results in the order of the jobs.
 func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch,
 	run func(context.Context, syncer.Job) syncer.Result) []syncer.Result {
 	defer s.announceDrain(ctx)()

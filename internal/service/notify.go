@@ -30,11 +30,11 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 	return compiled, nil
 }
 
-// DefaultTelling bounds what a sync does for its receivers once its runs have ended.
+// DefaultTelling bounds how long a sync sends notifications after its runs have ended.
 const DefaultTelling = 20 * time.Second
 
-// Tell tells receivers what there is to tell after the runs of a sync. What they do not take waits for the next sync,
-// or the daemon (service-2).
+// Tell sends the notifications that are due after the runs of a sync. Messages that a receiver does not accept wait for
+// the next sync or the daemon (service-2).
 func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, receivers *notify.Receivers) {
 	if names, _ := receivers.Names(); len(names) == 0 || ctx.Err() != nil {
 		return
@@ -73,7 +73,7 @@ func (s *Service) Switches(receivers *notify.Receivers, jobs []syncer.Job) *noti
 	})
 }
 
-// EndSwitches tells them how the runs ended; err is why there were none. Where a signal ended them, nothing is said:
+// EndSwitches tells them how the runs ended; err is why there were none. If a signal ended the runs, it sends nothing:
 // the next run does.
 func (s *Service) EndSwitches(ctx context.Context, run *notify.Run, results []syncer.Result, err error) {
 	if ctx.Err() != nil {

@@ -18,8 +18,8 @@ import (
 
 // Planner makes the daemon's plans out of configurations.
 type Planner struct {
-	// Warehouse is to be set before the first plan takes effect: a configuration that makes no plan is refused before
-	// anything is opened.
+	// Warehouse must be set before the first plan takes effect, and may be nil until then: a configuration without a
+	// valid plan is refused before anything is opened.
 	Warehouse *warehouse.Warehouse
 	// Notifier gets the receivers of each plan that takes effect, and after each run. It is to be set as Warehouse
 	// is.
@@ -27,12 +27,12 @@ type Planner struct {
 
 	service *Service
 	read    func() (*config.Config, error)
-	first   *config.Config                // what cannot change without a restart is as it says
+	first   *config.Config                // has the settings that cannot change without a restart
 	paces   map[string]pace               // by account, as the plan in force has them
 	inForce atomic.Pointer[config.Config] // that of the plan in force
 }
 
-// Planner returns one that begins with a configuration and reads it again with read.
+// Planner returns a planner that starts with a configuration and reads it again with read.
 func (s *Service) Planner(first *config.Config, read func() (*config.Config, error)) *Planner {
 	p := &Planner{service: s, read: read, first: first}
 	p.inForce.Store(first) // the port may be asked before the first plan is in force
@@ -42,7 +42,7 @@ func (s *Service) Planner(first *config.Config, read func() (*config.Config, err
 // OverdueAfter is the age from which transactions that are in no payout are overdue, by the plan in force.
 func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance.OverdueAfter }
 
-// Tolerances are by how much payouts may differ without anybody having to look, by the plan in force.
+// Tolerances returns the tolerances of the plan in force: differences of payouts up to these need nobody's attention.
 func (p *Planner) Tolerances() map[string]int64 { return p.inForce.Load().Finance.Tolerances }
 
 // pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it,
@@ -97,8 +97,8 @@ func sameLineage(a, b config.Lineage) bool {
 	return same && a == b
 }
 
-// Plan makes a plan. Its error is a SettingError, for what config.Load cannot know to be wrong or for a plan that does
-// nothing, or that of a client. It changes nothing of the planner until the daemon adopts the plan (daemon-6).
+// Plan makes a plan. Its error is a SettingError (a mistake that config.Load cannot see, or a plan that does nothing)
+// or the error of a client. The planner does not change before the daemon adopts the plan (daemon-6).
 func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 	zone, err := time.LoadLocation(cfg.Daemon.TimeZone)
 	if err != nil {

@@ -28,8 +28,8 @@ type Publishing struct {
 	streams []warehouse.StreamID // all that are configured
 }
 
-// ExpectStreams gives every stream that is to be loaded its series: what is published replaces what was there, so the
-// streams of other syncs must be in it too.
+// ExpectStreams creates the series of every configured stream. Published metrics replace the earlier ones, so they must
+// include the streams of other syncs.
 func (s *Service) ExpectStreams(p *Publishing, cfg *config.Config) {
 	for _, account := range cfg.Accounts {
 		for _, name := range catalog.Names() {
@@ -41,8 +41,8 @@ func (s *Service) ExpectStreams(p *Publishing, cfg *config.Config) {
 	}
 }
 
-// Publish leaves the metrics where they are wanted; nil means nowhere. What it cannot leave is a warning: the data is
-// in the warehouse all the same (service-2).
+// Publish publishes the metrics; nil means nowhere. A failure is only a warning, because the data is in the warehouse
+// (service-2).
 func (s *Service) Publish(ctx context.Context, p *Publishing, cfg *config.Config, w *warehouse.Warehouse) {
 	if p == nil {
 		return
@@ -71,8 +71,8 @@ func afterSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 }
 
-// fillMetrics makes the metrics say where all streams, checks and payouts stand, whatever this process was about
-// (service-3). Where the warehouse cannot be asked, it returns how the names of the metrics begin that would be wrong.
+// fillMetrics sets the metrics of all configured streams, checks and payouts, not only of those that this process
+// handled (service-3). If the warehouse cannot be queried, it returns the prefixes of the metrics that would be wrong.
 func (s *Service) fillMetrics(ctx context.Context, p *Publishing, cfg *config.Config,
 	w *warehouse.Warehouse) (unknown []string, err error) {
 	if ctx.Err() != nil {
@@ -116,10 +116,10 @@ func (p *Publishing) push(ctx context.Context, gatherer prometheus.Gatherer) err
 	return err
 }
 
-// onlyBatch leaves out what would be wrong as soon as the process has ended (service-3).
+// onlyBatch leaves out the metrics that would be wrong as soon as the process has ended (service-3).
 type onlyBatch struct {
 	*prometheus.Registry
-	unknown []string // how the names of metrics begin of which too little is known
+	unknown []string // prefixes of the metrics that could not be filled
 }
 
 // Gather is a prometheus.Gatherer's.

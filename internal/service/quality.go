@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkQuality checks what readers see after each run that succeeded, and warns of what does not hold (service-2).
+// checkQuality runs the checks of the views after each run that succeeded, and warns of those that fail (service-2).
 func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		if r.Record.Outcome != warehouse.OutcomeSuccess || ctx.Err() != nil {
@@ -33,8 +33,8 @@ func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, resu
 	}
 }
 
-// stillHolds reports a run that changed nothing since all checks of its stream held, not long ago. That payouts are
-// there which transactions name follows from runs of payouts that changed nothing as well.
+// stillHolds reports whether a run changed nothing since all checks of its stream passed a short time ago. Runs of
+// payouts are always checked: whether all payouts exist that transactions name can change without them.
 func (s *Service) stillHolds(r syncer.Result) bool {
 	at, known := s.held.Load(streamOf(r))
 	return known && !r.Record.Changes.Any() && !r.Job.Stream.Payouts && s.now().Sub(at.(time.Time)) < lookAnyway

@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// askForReferences asks for the deals that transactions name and no list had, for each account whose transactions were
+// askForReferences fetches deals that no list had and that transactions name, for each account whose transactions were
 // loaded.
 func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients,
 	results []syncer.Result) error {
@@ -42,12 +42,12 @@ func (s *Service) askForReferences(ctx context.Context, cfg *config.Config, w *w
 	return nil
 }
 
-// lookAnyway is after which time it is looked for deals to ask for, and checked what readers see, though nothing has
-// changed: the time to ask again for a deal that was not there may have come.
+// lookAnyway is the time after which deals are looked up and the views are checked even if nothing has changed: a deal
+// that was not found may be due for another request.
 const lookAnyway = time.Hour
 
-// mayNameDeals reports a run after which it is worth looking for deals to ask for. It is left out where nothing has
-// changed since nothing was found.
+// mayNameDeals reports whether it is worth looking for deals to fetch after a run. It is not if nothing was found the
+// last time and nothing has changed since.
 func (s *Service) mayNameDeals(r syncer.Result) bool {
 	if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
 		return false
@@ -84,7 +84,8 @@ func dealJobs(cfg *config.Config, api *Clients, account string) ([]syncer.Job, e
 	return jobs, nil
 }
 
-// reportReferences says what was found, and what went wrong, which is no failure of the sync: the next one asks again.
+// reportReferences logs which deals were found, and warns of errors. They are no failure of the sync: the next one asks
+// again.
 func (s *Service) reportReferences(ctx context.Context, account, stream string, found []syncer.ReferenceResult,
 	err error) {
 	if err != nil && !WasStopped(ctx, err) {

@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Selection says which streams of which accounts something is about; nothing named means all that are enabled.
+// Selection names streams and accounts. An empty one means all that are enabled.
 type Selection struct{ Accounts, Streams []string }
 
 // Target is one stream of one account.
@@ -22,7 +22,7 @@ type Target struct {
 
 func settingf(format string, args ...any) error { return SettingError{fmt.Errorf(format, args...)} }
 
-// Targets finds what is selected, at least one. Its errors are SettingErrors.
+// Targets returns the selected streams, at least one. Its errors are SettingErrors.
 func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
 	accounts, err := s.chosenAccounts(cfg)
 	if err != nil {
@@ -93,8 +93,8 @@ func AccountNames(cfg *config.Config) []string {
 	return names
 }
 
-// UnknownAccount is the mistake of asking for an account by a wrong name, to be made where nothing was found of it: one
-// that is configured no more still has rows. name may be empty. The error is a SettingError.
+// UnknownAccount returns a SettingError if no account of that name is configured. It is for the case that no rows were
+// found: an account that is no longer configured still has rows. name may be empty.
 func UnknownAccount(cfg *config.Config, name string) error {
 	if _, configured := cfg.Account(name); configured || name == "" {
 		return nil

@@ -21,16 +21,16 @@ type Options struct {
 	Metrics   *daemon.Metrics  // default: none are kept
 	Clock     func() time.Time // default: time.Now
 	UserAgent string           // of the requests to the API; default: that of the API's client
-	// Warn tells a person of what went wrong and stops nothing. It is called from several goroutines at once. Default: a
-	// log line.
+	// Warn shows a person a problem that stops nothing. It is called from several goroutines at once. Default: a log
+	// line.
 	Warn func(Warning)
-	// ShowWaiting tells a person who waits what for, until done is called. Default: nobody waits.
+	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
 	ShowWaiting func(what string) (done func())
 	// Telling is how long Tell may take. Default: DefaultTelling.
 	Telling time.Duration
 }
 
-// Warning is what went wrong and stops nothing. Where it is about streams of an account, it names them.
+// Warning is a problem that stops nothing. If it is about streams of an account, it names them.
 type Warning struct {
 	Account string
 	Streams []string
@@ -92,8 +92,7 @@ func (s *Service) warnOf(account, stream string, err error) {
 	s.warn(Warning{Account: account, Streams: []string{stream}, Err: err})
 }
 
-// SettingError is a selection, or a setting, that cannot be used: the same command meets it again until someone changes
-// it.
+// SettingError is a selection or a setting that cannot be used. It repeats until someone changes the setting.
 type SettingError struct{ err error }
 
 func (e SettingError) Error() string { return e.err.Error() }
@@ -116,9 +115,9 @@ func Canceled(err error) bool {
 // WasStopped reports a run that ended because the program was told to.
 func WasStopped(ctx context.Context, err error) bool { return ctx.Err() != nil && Canceled(err) }
 
-// Prepare brings the schema up to date before a run, and finishes what runs that died had begun to publish, so that
-// nobody waits for the next run of their streams. A dry run must do neither, and cannot go on without the schema. Its
-// error says that no run can be made.
+// Prepare brings the schema up to date before a run. It also finishes publications that died halfway, so that readers
+// need not wait for the next run of those streams. A dry run does neither, and fails if the schema is missing. An error
+// means that no run can be made.
 func (s *Service) Prepare(ctx context.Context, w *warehouse.Warehouse, dryRun bool) error {
 	if dryRun {
 		return w.CheckSchema(ctx)

@@ -14,23 +14,23 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// ReferenceResult is how asking for rows of one stream by their own addresses ended.
+// ReferenceResult is the result of requesting rows of one stream by their own addresses.
 type ReferenceResult struct {
 	// Result is the run, of mode references. Its record counts an address that answered as a page and a row that was
 	// kept as inserted.
 	Result
-	Stored   uint64 // rows of which nothing was known
-	NotFound uint64 // the service does not know them; asked for again after Job.ReferenceRetry
-	Unusable uint64 // it refused the request, or gave something else; asked for again at the same time
+	Stored   uint64 // rows that were not known before
+	NotFound uint64 // the service does not know them; requested again after Job.ReferenceRetry
+	Unusable uint64 // it refused the request, or returned something else; requested again at the same time
 }
 
-// References asks for deals that transactions name and of which nothing is known: they have left the lists before these
-// were first read, or are too new for them. from is the job of the transactions, to those of the streams that may be
-// asked for. What it finds is kept as rows that no list has (syncer-9).
+// References requests deals that transactions name and that are not known: they left the lists before these were first
+// read, or are too new for them. from is the job of the transactions, to are the jobs of the streams that may be
+// requested. What it finds is kept as rows that no list has (syncer-9).
 //
-// It asks for no more than Job.ReferenceLimit at a time, those of the newest transactions first; what is left, and what
-// gave no answer, is for the next time. A stream that another run has is left for the next time as well. There is a
-// result for each stream that was asked for something.
+// It requests at most Job.ReferenceLimit deals at a time, those of the newest transactions first. The rest, and
+// requests without an answer, wait for the next time. So does a stream that another run holds. There is a result for
+// each stream of which something was requested.
 func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]ReferenceResult, error) {
 	if from.DryRun {
 		return nil, nil
@@ -81,15 +81,15 @@ type addresses struct {
 	fetched int64 // time of reading of the last answer
 	misses  []warehouse.Miss
 	result  ReferenceResult
-	fault   error // the last that says nothing about the row that was asked for
+	fault   error // the last one that says nothing about the requested row
 	faults  int
 }
 
-// maxFaults is how many answers may say nothing about the row that was asked for before the asking ends. It is more
-// than one, so that a single row at which the service always fails does not keep all others waiting.
+// maxFaults is how many answers may say nothing about the requested row before the run gives up. It is more than one,
+// so that a single row at which the service always fails does not block all others.
 const maxFaults = 4
 
-// ask takes the stream, if it is free, and asks.
+// ask takes the stream, if it is free, and requests the rows.
 func (r *addresses) ask(ctx context.Context) error {
 	err := r.session.take(ctx)
 	switch {
@@ -102,7 +102,7 @@ func (r *addresses) ask(ctx context.Context) error {
 	return r.session.hold(ctx, r.askUnknown)
 }
 
-// askUnknown looks up once more what is unknown, now that no other worker can be asking for the same.
+// askUnknown looks up again which rows are unknown, now that no other worker can request the same ones.
 func (r *addresses) askUnknown(ctx context.Context) error {
 	s := r.session
 	found, err := s.unknownReferences(ctx, r.from, []*catalog.Stream{s.job.Stream}, r.limit)
@@ -120,8 +120,8 @@ func (r *addresses) askUnknown(ctx context.Context) error {
 	return s.recorded(ctx, warehouse.ModeReferences, s.job.Timeout, r.load)
 }
 
-// load reads the rows and publishes them; when ctx ends, what was read until then. There is no guard: a row that cannot
-// be loaded says nothing of the others.
+// load reads the rows and publishes them. If ctx ends, it publishes what it has read. There is no guard: a row that
+// cannot be loaded says nothing about the others.
 func (r *addresses) load(ctx context.Context) error {
 	s, run := r.session, r.session.run
 	fetching := ctx // syncer-7
@@ -147,7 +147,7 @@ func (r *addresses) load(ctx context.Context) error {
 	return nil
 }
 
-// read asks for each key. An error says that there was no answer at all, or that the run is to end.
+// read requests each key. An error says that there was no answer at all, or that the run must end.
 func (r *addresses) read(ctx context.Context) error {
 	run := r.session.run
 	err := r.session.ask(ctx, r.keys, func(key string, sent time.Time, object []byte, err error) error {
@@ -218,11 +218,11 @@ func (r *addresses) miss(key, reason string) {
 	r.misses = append(r.misses, warehouse.Miss{Key: uuid.MustParse(key), Reason: reason})
 }
 
-// errEnough ends the asking; what was read until then is kept.
+// errEnough ends the requests; what was read before is kept.
 var errEnough = errors.New("more requests would also fail")
 
-// blame notes a fault that says nothing about the row that was asked for. It ends the asking where the next request
-// would fail as well.
+// blame notes a fault that says nothing about the requested row. It ends the requests if the next one would fail as
+// well.
 func (r *addresses) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
 	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {

@@ -19,8 +19,8 @@ import (
 // already. Each bundle has a run of its own, with its row in sync_runs.
 //
 // The state of the backfill has the windows that are done and, with their run, those that are staged. Windows become
-// staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So whoever
-// goes on after a crash reads again only what was in memory, and leaves out nothing.
+// staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So the next
+// run after a crash reads again only what was in memory, and leaves out nothing.
 
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
@@ -28,7 +28,7 @@ type BackfillRecord struct {
 	warehouse.RunRecord
 	Windows int // all windows of the range
 	Done    int // windows that need not be read again
-	Earlier int // those of them that an earlier backfill of the range, which was interrupted, had read
+	Earlier int // those of them that an earlier, interrupted backfill of the range had read
 }
 
 // Backfill reads the rows of one range of updatedAt, whatever the watermark is, and leaves the watermark alone. When a
@@ -71,7 +71,7 @@ type backfill struct {
 	gaps []string // why windows have to be read again, one each
 }
 
-// mode is what sync_runs calls the runs of the backfill.
+// mode is the mode of the backfill's runs in sync_runs.
 func (b *backfill) mode() string {
 	if b.name == initialBackfill {
 		return warehouse.ModeInitial
@@ -94,11 +94,11 @@ func (b *backfill) load(ctx context.Context) error {
 	})
 }
 
-// errUnfiltered says that a window brought more rows from outside of it than from inside.
+// errUnfiltered says that a window returned more rows from outside its range than from inside.
 var errUnfiltered = errors.New("the service sends rows outside the requested time range")
 
-// readWindows reads all windows that are left. Where the service turns out not to honour the filters, windows are of no
-// use: what is left is then read as one window, in one chain, so that everything is read, and once.
+// readWindows reads all windows that are left. If the service ignores the filters, windows are useless. Then the rest
+// is read as one window, in one chain, so that everything is read exactly once.
 func (b *backfill) readWindows(ctx context.Context) (err error) {
 	ctx, span := tracing.Start(ctx, "read windows")
 	defer func() { span.End(err) }()
@@ -120,7 +120,7 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	return err
 }
 
-// fail records why the backfill ended: its bundles have rows of their own, and none of them need have failed.
+// fail records why the backfill failed. Its bundles have their own rows in sync_runs, and perhaps none of them failed.
 func (b *backfill) fail(ctx context.Context, cause error) error {
 	s := b.session
 	record := &s.run.record
@@ -132,7 +132,7 @@ func (b *backfill) fail(ctx context.Context, cause error) error {
 	return s.warehouse.SaveRun(ctx, row)
 }
 
-// task is what one chain reads: a window, with the numbers of those that it stands for.
+// task is what one chain reads: a window, with the numbers of the windows that it replaces.
 type task struct {
 	window
 	numbers []int
@@ -161,7 +161,7 @@ func joined(all []task) []task {
 }
 
 // readTasks reads the tasks side by side and publishes what is complete, also when a signal or a failing window ends it
-// early. strict windows end with errUnfiltered when the service does not keep to them.
+// early. strict windows end with errUnfiltered if the service does not respect their range.
 func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	defer cancelCause(nil)
@@ -198,7 +198,7 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 	if publishing != nil {
 		return publishing
 	}
-	// The first error ended the others: it is the cause of the context, whatever they say.
+	// The first error stopped the others. It is the cause of the context, whatever errors they return.
 	for _, err := range errs {
 		if err != nil {
 			return context.Cause(ctx)
@@ -252,7 +252,7 @@ func (b *backfill) leaveGap(reason string) {
 	b.gaps = append(b.gaps, reason)
 }
 
-// notice turns what all windows saw into warnings, once.
+// notice turns the observations of all windows into warnings, once.
 func (b *backfill) notice(s *seen, unfiltered bool) {
 	r, params := b.session.run, b.session.job.Params
 	if unfiltered || s.outside > 0 {

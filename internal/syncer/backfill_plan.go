@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// askedBackfill is the backfill of a range that was asked for.
+// askedBackfill makes the backfill of a range that the caller asked for.
 func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, error) {
 	name := stateName(asked)
 	stored, err := warehouse.LoadBackfill[progressState](s.lease, name)
@@ -48,7 +48,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	origin := s.job.Client.Origin()
 	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
 	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
-		// There is none, or a setting has changed since: then what is done is not enough.
+		// There is no state, or a setting has changed since: then the windows that are done are not enough.
 		server, more := l.look(ctx, window{from: from}.after())
 		if !more || !(Range{From: from, To: server}).isValid() {
 			return nil, nil // an ordinary run does
@@ -65,13 +65,13 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	if err := b.plan(ctx, stored, fresh); err != nil {
 		return nil, err
 	}
-	// What is dated after the server's time is in no other window.
+	// No other window has rows that are dated after the server's time.
 	b.windows[len(b.windows)-1].to = time.Time{}
 	return b, nil
 }
 
-// look asks for the first page, for the server's time and whether there is more than that page. Its errors are left to
-// the ordinary run that follows, which meets and records them.
+// look requests the first page, to learn the server's time and whether there are more pages. It drops errors: the
+// ordinary run that follows meets and records them.
 func (l *list) look(ctx context.Context, after time.Time) (server time.Time, more bool) {
 	q := l.session.job.query(after, "")
 	q.Ahead = -1
@@ -86,7 +86,7 @@ func (l *list) look(ctx context.Context, after time.Time) (server time.Time, mor
 	return time.Time{}, false
 }
 
-// plan goes on with the state that is stored, or starts with a fresh one where it is nil.
+// plan continues with the stored state, or starts with a new one if that is nil.
 func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progressState) error {
 	s := b.session
 	b.state = fresh

@@ -14,7 +14,7 @@ import (
 // initialBackfill names the state of the backfill that is a stream's first sync.
 const initialBackfill = warehouse.BackfillPrefix + "initial"
 
-// stateName is that of the backfill of a range: the same range and window go on with each other.
+// stateName is the name of the state of a backfill. A backfill continues an earlier one of the same range and window.
 func stateName(r Range) string {
 	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano),
 		r.To.Format(time.RFC3339Nano), r.Window)
@@ -42,7 +42,8 @@ func (s *progressState) has(window int) bool { return s.Done.has(window) || s.St
 // count is the number of windows that need not be read.
 func (s *progressState) count() int { return s.Done.count() + s.Staged.count() }
 
-// isOf reports whether the backfill was begun on the service that is read now: what another one gave is not done here.
+// isOf reports whether the backfill was begun on the present service: windows that another service returned are not
+// done here.
 func (s *progressState) isOf(origin string) bool { return s.Origin == "" || s.Origin == origin }
 
 // unstaged is the state without a load that is staged.

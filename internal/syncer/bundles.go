@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// bundle is what a backfill publishes at once: a run, with the windows that are complete with it.
+// bundle is what a backfill publishes at once: a run, and the windows that are complete when it is published.
 type bundle struct {
 	run     *run
 	windows []int // their numbers
@@ -61,13 +61,13 @@ func (u *bundle) add(o *bundle) {
 	u.seen.add(o.seen)
 }
 
-// handover is where the readers of windows leave what is complete for the publisher.
+// handover passes complete windows from their readers to the publisher.
 type handover struct {
 	parallel  int    // windows that may be complete and not staged
 	batchRows uint64 // the same, in rows
 
 	mu     sync.Mutex
-	news   *sync.Cond // something below has changed
+	news   *sync.Cond // one of the fields below has changed
 	ready  []*bundle  // windows that are bundles of their own
 	open   *bundle    // takes small windows
 	closed bool       // there will be no more

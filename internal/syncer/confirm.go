@@ -46,7 +46,7 @@ func (s *session) ask(ctx context.Context, keys []string,
 	})
 }
 
-// confirmation is what became of the rows that a list no longer has.
+// confirmation is the result of checking the rows that a list no longer has.
 type confirmation struct {
 	gone    []string
 	alive   int // rows that are there, though the list does not have them
@@ -94,7 +94,7 @@ func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	}
 }
 
-// whatLeaves says why rows would leave the views.
+// whatLeaves says why rows would be removed from the views.
 func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
 	if c.Outside == 0 {
 		return fmt.Sprintf("the service no longer lists %d", c.Deleted)
@@ -222,8 +222,9 @@ func (d *deletes) lookByAddress(ctx context.Context,
 	return found, err
 }
 
-// keptItsPlace reports whether a row, as its own address has it, has not changed since it was loaded; in a scope, whose
-// lists are never of one moment, whether it has not while they were read. It must have been in the same lists.
+// keptItsPlace reports whether a row, as its own address returns it, has not changed since it was loaded. In a scope,
+// whose lists come from different moments, it must not have changed while they were read. It must also have been in the
+// same lists.
 func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored warehouse.PlannedDelete) bool {
 	if filtered(filters, b, 0) != stored.Filtered {
 		return false

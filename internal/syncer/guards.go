@@ -15,7 +15,8 @@ import (
 // records have changed. Such a run deletes nothing.
 const fewRecords = 100
 
-// guardRejects stops a run of which too much cannot be loaded: it says more about the service than about the records.
+// guardRejects stops a run in which too many records cannot be loaded: then the problem is the service, and not the
+// records.
 func (r *run) guardRejects() error {
 	t := r.record.Totals
 	of := t.Read
@@ -33,7 +34,7 @@ func (r *run) guardRejects() error {
 	}
 }
 
-// notice turns what the run saw, and went on in spite of, into warnings.
+// notice turns problems that did not stop the run into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
 	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.session.local())
 	if seen.outside > 0 {

@@ -22,8 +22,8 @@ type Params struct {
 // filter is the name of the parameter of a filter.
 func (p Params) filter(name string) string { return cmp.Or(p.Filters[name], name) }
 
-// Job is one run to make: a stream of an account. Its settings are meant as they are: 0 is 0. NewJob has
-// the defaults.
+// Job is one run to make: a stream of an account. Its settings are taken literally: 0 means 0. NewJob fills in the
+// defaults.
 type Job struct {
 	Account string
 	Stream  *catalog.Stream
@@ -49,7 +49,7 @@ type Job struct {
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
 }
 
-// NewJob makes a job with the settings that a configuration has where it says nothing. A retry needs no client.
+// NewJob makes a job with the default settings of the configuration. A retry needs no client.
 func NewJob(account string, s *catalog.Stream, c *dealapi.Client) Job {
 	return Job{
 		Account: account, Stream: s, Client: c,
@@ -75,8 +75,8 @@ const batchBytes = 6 << 20
 // overlap is how far before the watermark a run begins.
 func (j *Job) overlap() time.Duration { return max(j.Overlap, catalog.MinOverlap) }
 
-// overlapping is the time to ask after, so that all that changed since t is read: the overlap earlier, and one
-// millisecond more, since the API leaves out what changed exactly then.
+// overlapping is the time to pass to the filter so that everything that changed since t is read. It is the overlap
+// earlier, and one more millisecond, because the API leaves out rows of exactly that time.
 func (j *Job) overlapping(t time.Time) time.Time { return t.Add(-j.overlap() - time.Millisecond) }
 
 // resumes reports whether a walk goes on from a checkpoint of that age.
@@ -90,7 +90,7 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
-// FirstPage is the list operation of a stream as one asks for its first page alone.
+// FirstPage is the list operation of a stream for its first page alone.
 func FirstPage(s *catalog.Stream) dealapi.Query {
 	q := dealapi.Query{Path: s.Path, Ahead: -1}
 	switch s.Paging {
@@ -138,7 +138,7 @@ func (j *Job) narrow(q *dealapi.Query, filter map[string]string) {
 	}
 }
 
-// FirstPages are the list operations of the scope as one asks for the first page of each alone, with what each is of.
+// FirstPages are the list operations of a scope for the first page of each list alone, with what each list contains.
 func (j *Job) FirstPages() (names []string, queries []dealapi.Query) {
 	for _, filter := range j.Scope.Lists() {
 		q := FirstPage(j.Stream)
@@ -159,7 +159,7 @@ func (j *Job) mode(after time.Time) string {
 	return catalog.Incremental.String()
 }
 
-// scope says what the absence of a row from the run means.
+// scope says what it means if a row is absent from the run.
 func (j *Job) scope(after time.Time) warehouse.Scope {
 	if j.Stream.Kind == catalog.Incremental && (!after.IsZero() || !j.Full) {
 		return warehouse.Part // a first read deletes nothing either: there is nothing to delete

@@ -104,7 +104,7 @@ func (l *list) load(ctx context.Context) error {
 	p := publication{run: l.run, scope: l.session.job.scope(l.after),
 		watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state, last: true}
 	if seen.gap != "" || seen.unsure {
-		p.scope = warehouse.Part // what was missed must not look gone (syncer-11)
+		p.scope = warehouse.Part // missed rows must not look deleted (syncer-11)
 	}
 	if p.scope == warehouse.Whole && !seen.resumed {
 		l.run.record.Carried = seen.carried.named(l.run.Stream)
@@ -121,7 +121,7 @@ func (l *list) load(ctx context.Context) error {
 	return l.run.incomplete()
 }
 
-// read stages the whole list. When fetching ends, no more is asked for; ctx is there for what was read by then.
+// read stages the whole list. When fetching ends, it makes no more requests; ctx is for staging what was read by then.
 func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	r := l.run
 	r.report(PhaseReading)
@@ -179,7 +179,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	return nil
 }
 
-// startOver forgets what was staged. Batch numbers go on, since a number is used once (syncer-5).
+// startOver discards what was staged. Batch numbers continue, because a number is used only once (syncer-5).
 func (l *list) startOver(ctx context.Context) error {
 	r := l.run
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}

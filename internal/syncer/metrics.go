@@ -148,7 +148,8 @@ func (m *Metrics) Forget(account, stream string) {
 	m.standing.forget(account, stream)
 }
 
-// Observe takes over where the streams stand: what was loaded by others, or before this process began, counts too.
+// Observe takes over the state of the streams from the warehouse: what others loaded, or what was loaded before this
+// process started, counts too.
 func (m *Metrics) Observe(all []warehouse.StreamStatus) {
 	if m == nil {
 		return
@@ -195,7 +196,7 @@ func (m *Metrics) ended(job Job, record warehouse.RunRecord, err error, started,
 	}
 }
 
-// published counts what readers see from now on, and the state tells of.
+// published counts what has become visible, after the state has moved.
 func (m *Metrics) published(r warehouse.RunRecord) {
 	if m == nil || r.Mode == warehouse.ModeReferences { // what no list has, readers of the stream do not see
 		return
@@ -228,7 +229,7 @@ func (m *Metrics) page(r *run) {
 	}
 }
 
-// saw counts what is noteworthy about all that was read.
+// saw counts the observations that a run made while reading.
 func (m *Metrics) saw(r *run, s *seen) {
 	if m == nil {
 		return

@@ -7,8 +7,8 @@ import (
 )
 
 // Observer is called for each run when it begins to read and when it has ended. It is called from many goroutines, and
-// must not hold them up. The record of a backfill sums up its runs, under an id of its own. Dry runs, and runs that got
-// their stream from nobody, are not told of.
+// must not hold them up. The record of a backfill sums up its runs, and has its own id. It is not called for dry runs,
+// nor for runs that could not take their stream.
 type Observer struct {
 	Began func(Job, warehouse.RunRecord)
 	Ended func(Job, warehouse.RunRecord)

@@ -8,9 +8,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkOrigin says so when the stored watermark was read from another service than the run reads: of this one, what is
-// older than the watermark was never read. A run that reads everything makes up for it, and remembers this service from
-// then on; so does the first one.
+// checkOrigin warns if the stored watermark came from another service than the one that the run reads: what this
+// service had before the watermark was never read. A run that reads everything solves this, and stores the new service;
+// so does the first run.
 func (l *list) checkOrigin() {
 	s, r := l.session, l.run
 	if r.Stream.Kind != catalog.Incremental {

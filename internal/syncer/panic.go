@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic that ended a run and nothing else: a mistake in this program, or data that nobody thought of.
+// PanicError is a panic that ended a run and nothing else. It is a mistake in this program.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked; for the log, not for people

@@ -9,22 +9,22 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// publication is how readers get to see what a run has staged: it is compared with the warehouse, checked, and
-// published at once (syncer-1). Every source ends in one, whatever it has read.
+// publication makes the staged rows of a run visible: it compares them with the warehouse, checks the difference, and
+// publishes all at once (syncer-1). Every source ends in a publication.
 type publication struct {
 	run       *run
-	scope     warehouse.Scope   // what it means that a row is not among those staged
+	scope     warehouse.Scope   // what it means if a row is not staged
 	checks    []check           // in the order in which they look
 	watermark time.Time         // to store; of a stream that has one
 	state     map[string]string // becomes true with the publication (warehouse.Intent)
 	last      bool              // of the session
 }
 
-// check looks at what a publication would change. It may make that less, or stop the publication with a *GuardError.
+// check looks at the changes of a publication. It may reduce them, or stop the publication with a *GuardError.
 type check func(context.Context, *warehouse.Changes) error
 
-// publish is the only way to readers. ctx outlives a signal, so that what was started is finished. Where the time is
-// too short for that, the next run finishes it.
+// publish is the only way to make rows visible. ctx outlives a signal, so that a publication that was started is
+// finished. If the time is too short, the next run finishes it.
 func (p publication) publish(ctx context.Context) error {
 	r, s := p.run, p.run.session
 	staged := s.local()
@@ -84,7 +84,7 @@ func (p publication) compare(ctx context.Context) (changes warehouse.Changes, er
 	return changes, nil
 }
 
-// intent completes the record of the run, and is what the warehouse carries out from here on, whatever happens.
+// intent completes the record of the run. Once it is stored, the warehouse carries it out, whatever happens.
 func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) warehouse.Intent {
 	r := p.run
 	if r.Stream.Kind == catalog.Incremental {

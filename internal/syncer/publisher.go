@@ -16,13 +16,13 @@ const (
 	publishEvery = 30 * time.Second
 )
 
-// publisher stages and publishes the bundles of a backfill one after the other: there is one intent a stream.
+// publisher stages and publishes the bundles of a backfill one after the other, because a stream has only one intent.
 type publisher struct {
 	backfill *backfill
 	pending  *bundle   // staged, to be published with more
 	lastTime time.Time // local time of the last publication
 	seen     *seen     // with all that was published
-	failed   error     // the first error, which may have left an intent behind: from there on it only clears away
+	failed   error     // the first error, which may have left an intent behind: afterwards the publisher only clears away
 }
 
 // publishAll publishes what readers hand over, until that ends. cancel stops them.
@@ -50,7 +50,7 @@ func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(err
 	return p.failed
 }
 
-// handle does its part for a bundle, or gives it up.
+// handle stages and publishes a bundle, or gives it up.
 func (p *publisher) handle(ctx context.Context, u *bundle, do func(context.Context, *bundle) error) error {
 	err := p.failed
 	if err == nil {
@@ -63,7 +63,7 @@ func (p *publisher) handle(ctx context.Context, u *bundle, do func(context.Conte
 	return p.failed
 }
 
-// isDue reports that what is pending is worth being published.
+// isDue reports whether the pending windows are worth publishing.
 func (p *publisher) isDue() bool {
 	return p.pending != nil && (p.pending.run.record.Totals.Staged >= publishRows ||
 		time.Since(p.lastTime) >= publishEvery)

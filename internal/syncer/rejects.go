@@ -17,7 +17,7 @@ import (
 // right after it. What a later read of the whole stream did not list is not among the candidates: it is gone, and must
 // not come to life (syncer-8).
 
-// RetryRecord is how a retry ended. Tried is the sum of Loaded, Rejected and Superseded.
+// RetryRecord is the result of a retry. Tried is the sum of Loaded, Rejected and Superseded.
 type RetryRecord struct {
 	warehouse.RunRecord
 	Tried      int // open rejects, records and single fields
@@ -26,8 +26,8 @@ type RetryRecord struct {
 	Superseded int // what is loaded was read later
 }
 
-// Retry loads again what the filter lets through of the open rejects of the job's stream. It makes no request. Errors
-// are those of Run.
+// Retry loads the open rejects of the job's stream that match the filter. It makes no request. Its errors are those of
+// Run.
 func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilter) (RetryRecord, error) {
 	x := s.newSession(job)
 	var t *rejects
@@ -43,7 +43,7 @@ func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilt
 	return record, err
 }
 
-// rejects is the source that reads again what was rejected, from the warehouse itself.
+// rejects is the source that reads rejected records again, from the warehouse.
 type rejects struct {
 	session *session
 	run     *run
@@ -76,13 +76,13 @@ type attempt struct {
 	rejected bool
 }
 
-// retry loads the rejects, and notes what became of each.
+// retry loads the rejects, and stores the result of each.
 func (t *rejects) retry(ctx context.Context) error {
 	s := t.session
 	if err := s.recorded(ctx, warehouse.ModeRetry, 0, t.load); err != nil || s.job.DryRun {
 		return err
 	}
-	// After a crash before this, the next retry finds the same candidates, and that they are loaded.
+	// After a crash before this point, the next retry finds the same candidates, and finds that they are loaded.
 	ctx, cancel := s.outlive(ctx)
 	defer cancel()
 	return t.run.writer().Settle(ctx, t.settled)

@@ -12,8 +12,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// session is one stream of one account in the hands of this worker: from taking its lease, over the work that is done
-// under it, to giving it back.
+// session is this worker's time with one stream of one account: it takes the lease, works under it, and gives it back.
 type session struct {
 	tools
 	job     Job
@@ -36,7 +35,7 @@ func (s *Syncer) newSession(job Job) *session {
 	return x
 }
 
-// repeat does the work, again when another worker has taken the stream over, and completes the record.
+// repeat does the work, and does it again if another worker took over the stream. Then it completes the record.
 func (s *session) repeat(ctx context.Context, do work) (err error) {
 	started := time.Now()
 	s.metrics.started(s.job, started)
@@ -91,7 +90,7 @@ func (s *session) wait(ctx context.Context) (err error) {
 	}
 }
 
-// isTaken reports that a stream could not be taken since another run has it.
+// isTaken reports whether a stream could not be taken because another run has it.
 func isTaken(err error) bool {
 	_, held := errors.AsType[*warehouse.HeldError](err)
 	return held || errors.Is(err, warehouse.ErrLeaseLost)
@@ -108,8 +107,8 @@ func (s *session) take(ctx context.Context) error {
 	if s.lease, err = s.warehouse.Acquire(ctx, s.run.Run); err != nil {
 		return err
 	}
-	// The clock that is carried forward may be late, never early: what this run reads must not look newer than what the
-	// next one reads.
+	// The warehouse's clock, carried forward, may be late but never early: what this run reads must not look newer than
+	// what the next run reads.
 	s.takenAt, s.clock = s.lease.Begun(), s.local()
 	s.run.StartedAt = s.takenAt
 	if s.lost {
@@ -128,7 +127,7 @@ func (s *session) hold(ctx context.Context, do work) error {
 	})
 	left := s.giveBack(ctx)
 	if left != nil && err == nil {
-		// What was read is published; the lease ends by itself.
+		// What was read has been published. The lease expires by itself.
 		s.log.Warn("could not release the lease", "error", left)
 		return nil
 	}
@@ -142,7 +141,7 @@ func (s *session) recover(ctx context.Context) error {
 	return err
 }
 
-// giveBack gives the lease back. Where something is left to finish or to clear away, the next holder is told.
+// giveBack gives the lease back. If something is left to finish or to clear away, it says so to the next holder.
 func (s *session) giveBack(ctx context.Context) error {
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// tally counts what decoding adds to a batch. The record belongs to the decoder, as long as that goes on.
+// tally counts what decoding adds to a batch. The record belongs to the decoder while that is running.
 func (r *run) tally(b *decode.Batch, decode func() error) error {
 	records, rows, rejects, noise := b.Records, b.Len(), len(b.Rejects), b.Noise
 	if err := decode(); err != nil {

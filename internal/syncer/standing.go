@@ -10,8 +10,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// standing collects where the streams stand. Its times come from runs of this process and from the warehouse, in any
-// order, so they only ever move forward. Ages are made when they are asked for: a worker that stands still ages too.
+// standing collects the state of the streams. Its times come from runs of this process and from the warehouse, in any
+// order, so they only ever move forward. Ages are computed when they are requested, so they also grow while a worker
+// hangs.
 type standing struct {
 	clock func() time.Time
 

@@ -38,8 +38,8 @@ type Options struct {
 	Metrics   *Metrics       // default: none
 	Progress  func(Progress) // called often, from many goroutines; default: none
 	Observer  *Observer      // default: none
-	// Grace is how long a run that is told to stop may still take for what is in hand: to stage what was read, and to
-	// publish what was read to its end. Default DefaultGrace.
+	// Grace is how long a run may continue after it was told to stop: to stage what was read, and to publish what was
+	// read to its end. Default DefaultGrace.
 	Grace time.Duration
 	// Clock is the local clock, of which only differences count: where two hosts must agree on a time it is the
 	// warehouse's. Default: time.Now.

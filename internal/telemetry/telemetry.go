@@ -144,7 +144,7 @@ func (e *Endpoint) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: e.TLS, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second},
-		// It would get the headers (telemetry-3).
+		// The other address would get the headers (telemetry-3).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       e.Timeout,
 	}

@@ -2,7 +2,7 @@ package warehouse
 
 import "strconv"
 
-// selectPlannedDeletes picks rows at random that the plan deletes.
+// selectPlannedDeletes picks random rows among those that the plan deletes.
 func (x script) selectPlannedDeletes(limit int) string {
 	updated := "toInt64(0)"
 	if i := x.Stream.VersionField(); i >= 0 {
@@ -19,8 +19,8 @@ WHERE account = {account:String} AND $stored`,
 				parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit), "inside": x.render(inside, nil)}))})
 }
 
-// deletePlanned takes the planned deletes back whose key, as text, is not in the list or query. What is outside of the
-// scope stays planned: it is there, and leaves all the same.
+// deletePlanned cancels the planned deletes whose key, as text, is not in the list or query. Rows outside of the scope
+// stay planned: they may exist at the API, but are deleted all the same.
 func (x script) deletePlanned(confirmed string) string {
 	text := "ALTER TABLE $changes DELETE WHERE $gone AND toString($key) NOT IN ($confirmed)"
 	if len(x.Within) > 0 {
@@ -29,13 +29,13 @@ func (x script) deletePlanned(confirmed string) string {
 	return x.render(text, parts{"confirmed": confirmed})
 }
 
-// selectAbsent are the keys of rows that so many complete lists in a row did not have.
+// selectAbsent returns the keys of rows that were missing from so many complete lists in a row.
 func (x script) selectAbsent(lists int) string {
 	return x.render("SELECT key FROM absent_rows_log FINAL WHERE account = $account AND stream = '$stream' AND lists >= $lists",
 		parts{"account": quote(x.Account), "lists": strconv.Itoa(lists)})
 }
 
-// countUnconfirmed counts the planned deletes that deletePlanned would take back.
+// countUnconfirmed counts the planned deletes that deletePlanned would cancel.
 func (x script) countUnconfirmed(confirmed string) string {
 	return x.render("SELECT count() FROM $changes WHERE $gone AND toString($key) NOT IN ($confirmed)",
 		parts{"confirmed": confirmed})

@@ -5,14 +5,14 @@ import "context"
 // BackfillPrefix begins the names of the states of backfills in sync_state.
 const BackfillPrefix = "backfill:"
 
-// LoadBackfill is the state of a backfill that had not ended when the lease was taken, or nil. name begins with
+// LoadBackfill returns the state of a backfill that was unfinished when the lease was taken, or nil. name begins with
 // BackfillPrefix.
 func LoadBackfill[T any](l *Lease, name string) (*T, error) {
 	return parseState[T](l.account, l.stream, name, l.state(name))
 }
 
-// SaveBackfill keeps the state of a backfill where there is nothing to publish with it; otherwise it belongs into the
-// Intent. An empty value forgets it.
+// SaveBackfill stores the state of a backfill if there is nothing to publish with it; otherwise the state belongs into
+// the Intent. An empty value removes it.
 func (w *Writer) SaveBackfill(ctx context.Context, name, value string) error {
 	return w.save(ctx, stateRow{name, value, 0})
 }

@@ -13,8 +13,8 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Hold is the right to run each stream of each account, so that nobody else runs one. What is copied meanwhile is all
-// of one moment: the state of a stream says no more than its tables have (warehouse-19).
+// Hold has the leases of all streams of all accounts, so that nobody else runs one. A copy made meanwhile is of one
+// moment: the state of a stream never claims more than its tables have (warehouse-19).
 type Hold struct {
 	w      *Warehouse
 	leases map[StreamID]*Lease
@@ -31,7 +31,7 @@ func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting
 			return nil, errors.Join(err, h.Release(ctx))
 		}
 		known = slices.DeleteFunc(append(known, named...), func(id StreamID) bool {
-			_, err := catalog.Find(id.Stream) // a stream that this version does not know it cannot run either
+			_, err := catalog.Find(id.Stream) // a stream that this version does not know cannot run here
 			return h.leases[id] != nil || err != nil
 		})
 		if len(known) == 0 {
@@ -56,7 +56,7 @@ func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
 	return all, nil
 }
 
-// take takes the lease of a stream once nobody has it, unless it is taken already.
+// take takes the lease of a stream as soon as nobody has it, unless this Hold has it already.
 func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(StreamID)) error {
 	if h.leases[id] != nil {
 		return nil
@@ -107,7 +107,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// State is what a warehouse says of its schema.
+// State is the state of a warehouse's schema.
 type State struct{ Schema, Generation uint32 }
 
 const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
@@ -146,7 +146,7 @@ func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []St
 	})
 }
 
-// Restore has the embedded engine make the database from a folder of its backups. There is none of that name yet.
+// Restore has the embedded engine make the database from a folder of its backups. No database of that name may exist.
 func (w *Warehouse) Restore(ctx context.Context, name string) error {
 	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
 		return fmt.Errorf("reading the backup: %w", err)

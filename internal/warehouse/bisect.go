@@ -26,7 +26,8 @@ func (p piece) of(column any) any {
 	return v.Slice(p.from, p.to).Interface()
 }
 
-// maxRefused bounds how many rows of one batch are found one by one. More say that the table is wrong, not the rows.
+// maxRefused bounds how many refused rows of one batch are searched for one by one. More mean that the table is wrong,
+// not the rows.
 const maxRefused = 200
 
 // RefusedError says that the warehouse refuses more of a batch than could be a few bad records.

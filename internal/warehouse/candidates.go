@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// Candidate is an open reject, with what it takes to try it again.
+// Candidate is an open reject, with everything that a retry needs.
 type Candidate struct {
 	decode.Reject
 	RunID uuid.UUID
@@ -56,7 +56,7 @@ func (c Candidate) Brief() Candidate {
 	return c
 }
 
-// Settled is a candidate that needs no further retry, and what became of it.
+// Settled is a candidate that needs no further retry, and its result.
 type Settled struct {
 	Candidate
 	State RejectState
@@ -68,11 +68,11 @@ var settledColumns = append(columns("account String, stream String, key String, 
 // settleRows bounds one insert.
 const settleRows = 50_000
 
-// never is later than any time at which something was met.
+// never is later than any time at which a reject was met.
 var never = time.Date(2299, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Settle keeps what became of rejects, once that is durable. It can be repeated without harm. What is decided holds for
-// the reading that the candidate is of: once the value is met again, it is open again.
+// Settle stores the results of rejects, once these are durable. It can be repeated without harm. A result holds only
+// for the reading of the candidate: when the value is met again, it is open again.
 func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 	for len(settled) > 0 {
 		n := min(len(settled), settleRows)

@@ -23,10 +23,10 @@ type Close struct {
 	By, Note  string
 }
 
-// ChangeSum is what is alike of changes of transactions in one currency, as the columns of transaction_changes have it.
+// ChangeSum sums up equal changes of transactions in one currency. Its fields are columns of transaction_changes.
 type ChangeSum struct {
 	Currency                 string
-	Before, Late             bool // before the month; of a closed month, and seen in this one
+	Before, Late             bool // Before: before the month. Late: of a closed month, and seen in this one
 	Age                      uint8
 	Due                      int8 // months from the end of the month to the payout in which it is due; below zero: in one before it; NotDue: no time of sale
 	Sale                     bool
@@ -42,11 +42,11 @@ type ChangeSum struct {
 // Beyond the last one comes more, and then what has no time of sale.
 func Ages() []int { return []int{30, 60, 90, 120} }
 
-// NotDue is ChangeSum.Due of what has no time of sale, and later than all others.
+// NotDue is ChangeSum.Due of transactions without a time of sale. It is later than all others.
 const NotDue = 100
 
-// dueOf is the first day of the month at whose beginning a sale is paid: services pay then what was sold over 90 days
-// before.
+// dueOf is the first day of the month in which a sale is paid: at the beginning of a month, services pay sales that are
+// more than 90 days old.
 func dueOf(soldAt string) string {
 	return "addMonths(toStartOfMonth(" + soldAt + " + toIntervalDay(90)), 1)"
 }
@@ -72,7 +72,7 @@ func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
 	return all, err
 }
 
-// EachChangeInOrder hands on what Changes reads, one by one.
+// EachChangeInOrder passes on the rows of Changes one by one.
 func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to time.Time, closes []Close,
 	do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
@@ -129,8 +129,8 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("a
 	return all, nil
 }
 
-// SeenTo is until when all that was loaded of an account's transactions is published: the end of the last run that
-// succeeded. Zero: there was none. completeTo is until which updatedAt they are complete.
+// SeenTo is the time up to which everything loaded of an account's transactions is published: the end of the last run
+// that succeeded, or zero if there was none. Transactions are complete up to the updatedAt completeTo.
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
 	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success),

@@ -68,7 +68,7 @@ type loadedMark struct {
 	settled           bool  // no run is publishing, and the tables of payouts are up to date
 }
 
-// whole reports that all tables say the same.
+// whole reports whether all tables agree.
 func (m loadedMark) whole() bool { return m.newest == m.newestNow && m.settled }
 
 func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
@@ -102,12 +102,13 @@ func maybeSeen(closes []Close, otherwise string) string {
 		parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
 }
 
-// changedSince are at least the transactions of which a change counts since from.
+// changedSince returns all transactions with a change that counts since from, and perhaps more.
 func changedSince(closes []Close) string {
 	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}", parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
 }
 
-// changedBefore are at least the transactions of which a change counts before to: the sale counts when it was made.
+// changedBefore returns all transactions with a change that counts before to, and perhaps more: a sale counts at the
+// time of the sale.
 func changedBefore(closes []Close) string {
 	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
 		parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
@@ -123,11 +124,12 @@ func strayed() string {
 		parts{"members": membersTable, "moves": movesTable, "strayed": strayedMember})
 }
 
-// strayedMember is what strayed sees of a row of payoutTransactionsTable.
+// strayedMember is a row of payoutTransactionsTable as strayed reads it.
 var strayedMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
         (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords)
 
-// sumsOf adds up changes by all that ChangeSum tells apart, split further so that none is raised and another lowered.
+// sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
+// ones.
 func sumsOf(from, more string) string {
 	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
     toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due, sale = 1, status_before, status,

@@ -27,12 +27,12 @@ func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete
 	return all, nil
 }
 
-// KeepUnconfirmed takes all planned deletes back but those of the confirmed keys, and those that are out of scope.
+// KeepUnconfirmed cancels all planned deletes except those of the confirmed keys and those out of scope.
 func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error {
 	return w.keepBut(ctx, literals(confirmed))
 }
 
-// keepBut takes the planned deletes back whose key, as text, is not in the list or query.
+// keepBut cancels the planned deletes whose key, as text, is not in the list or query.
 func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
 	err := w.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed),
 		settings: clickhouse.Settings{"mutations_sync": 2}}})
@@ -44,7 +44,7 @@ func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
 
 // KeepUntilAbsent takes the planned deletes back of rows that fewer than so many complete lists in a row, this one
 // included, did not have. It returns how many it took back. The run must have read the whole list. It can be repeated:
-// a run counts once. A run that is not to count leaves no trace.
+// a run counts once. A run that must not count leaves no trace.
 func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (kept uint64, err error) {
 	if lists <= 1 && !count {
 		return 0, nil

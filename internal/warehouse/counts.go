@@ -12,11 +12,11 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Prepared is how many rows the deltas of a run have, by the table that each is for.
+// Prepared is the number of rows of each delta of a run, by the target table.
 type Prepared map[string]uint64
 
-// DeltaError says that what a run is about to publish is not what it has prepared: rows of it are missing, or a key is
-// there twice. Nothing was published from it.
+// DeltaError says that a delta differs from what the run prepared: rows are missing, or a key is there twice. Nothing
+// of it was published.
 type DeltaError struct {
 	Table            string // that the delta is for
 	Want, Rows, Keys uint64 // Keys is 0 where they were not counted
@@ -49,7 +49,7 @@ type delta struct {
 	key   string // the columns of the sorting key: each of its values is there once
 }
 
-// movesOf names what is attached to _latest instead of the delta where rows have moved.
+// movesOf is the name of the table that is attached to _latest instead of the delta if rows have moved.
 func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
 
 // deltas are those that the run has prepared.
@@ -72,7 +72,7 @@ func (w *Writer) deltas(c Changes) (all []delta) {
 	return all
 }
 
-// rowsOf is how many rows a delta has by the plan, where that says it.
+// rowsOf is the number of rows that a delta must have according to the plan, if the plan says it.
 func (x script) rowsOf(of string, c Changes) (rows uint64, known bool) {
 	switch of {
 	case x.names["latest"]:
@@ -94,7 +94,7 @@ func sortedBy(create string) string {
 	return key
 }
 
-// nullsEqual lets a key that is NULL be found.
+// nullsEqual makes joins match keys that are NULL.
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
 // countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
@@ -127,7 +127,7 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 	return prepared, nil
 }
 
-// attached is how many rows a target's delta has, and how many of them the target.
+// attached is the number of rows of a delta, and how many of them its target has.
 type attached struct{ delta, target uint64 }
 
 // countTargets counts what is attached, by the name of the target. The parts of a delta keep their content when they

@@ -16,8 +16,8 @@ type DayChanges struct {
 	Runs, Faults               uint64
 }
 
-// ChangesByDay is what the runs that read the list of a stream did on each of the last days that had a run, the oldest
-// first. A day is that of the warehouse's clock, and the last one is today.
+// ChangesByDay returns the changes by runs that read the list of a stream, for each of the last days with a run, the
+// oldest first. A day is that of the warehouse's clock, and the last one is today.
 func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
 	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(`+faulty+`)
@@ -81,10 +81,10 @@ type RejectGroup struct {
 	Times              uint64 // how many runs met it
 }
 
-// maxRaw is how much of a rejected value is shown, in characters.
+// maxRaw is how many characters of a rejected value are shown.
 const maxRaw = 4000
 
-// RejectGroups lists what could not be loaded as it was sent and has not been since, what was seen last first.
+// RejectGroups lists values that could not be loaded as sent, and still are not. The last seen comes first.
 func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
 	rows, err := r.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND %s

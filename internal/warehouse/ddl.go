@@ -180,7 +180,7 @@ func stagingColumns(s *catalog.Stream) []column {
 	return cols
 }
 
-// hashedColumns are what makes two versions of a row differ.
+// hashedColumns are the columns that decide whether two versions of a row differ.
 func hashedColumns(s *catalog.Stream) string {
 	names := []string{"_nulls", "_extra"}
 	for _, f := range s.Fields {

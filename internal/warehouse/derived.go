@@ -31,10 +31,11 @@ type derived struct {
 	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
 	// that one may read the delta of a table before it. first says that the account had no row at all.
 	fill func(x script, delta string, first bool) []string
-	// touched is a query that counts what of a run concerns the table; "": nothing does. Where nothing does, it gets no
-	// delta. nil: any run may change it.
+	// touched is a query that counts the rows of a run that concern the table; "" means none. If the count is 0, the
+	// table gets no delta. nil: any run may change the table.
 	touched func(x script, c Changes) string
-	// lacking is a statement for what fill cannot tell, and a query that counts it. nil: fill tells all.
+	// lacking is a statement for the rows that fill cannot compute, and a query that counts them. nil: fill computes
+	// all.
 	lacking func(x script, delta string) (when, statement string)
 	// rebuild are those that fill an empty one from all rows of the account that are stored, or from what was rebuilt of
 	// the tables before it.
@@ -96,7 +97,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 // touched are the derived tables that the run changes.
 func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []derived, err error) {
 	tables = slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool { return !t.ofChild && !c.Any() })
-	var queries []string // several tables may ask the same
+	var queries []string // several tables may have the same query
 	for _, t := range tables {
 		if c.First || t.touched == nil {
 			continue
@@ -146,8 +147,8 @@ func (t derived) target(delta string) target {
 	return to
 }
 
-// derivedTargets are the derived tables that the intent names, those of the stream or those of its child. One that came
-// later than the intent is not among them.
+// derivedTargets are the derived tables that the intent names, those of the stream or those of its child. Tables that
+// are newer than the intent are not among them.
 func (p publication) derivedTargets(ofChild bool) (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if t.ofChild == ofChild && slices.Contains(p.intent.Derived, t.table) {

@@ -8,7 +8,7 @@ import (
 
 // keyed is a derived table with a key of its own, and values that the rows of a stream make up.
 //
-// A row that stands for nothing (derived.nothing) is as good as none: views leave it out, and nothing is ever deleted.
+// A row that matches derived.nothing counts as absent: views leave it out. So no row is ever deleted.
 type keyed struct {
 	derived
 	key, values []column // beside the account, the version and the run

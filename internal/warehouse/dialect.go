@@ -7,7 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// dialect is how a warehouse's servers want to be told to make and change tables. Every statement that does so is
+// dialect knows how tables are made and changed on a warehouse's servers. Every statement that does so is
 // rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for
 // a single server, with plain engines and all tables in one database; it leaves statements as they are written. That of
 // a cluster makes the same on all its shards.
@@ -94,7 +94,7 @@ func (d dialect) createDelta(table, delta, create string) string {
 		parts{"table": table, "delta": delta, "engine": engine})
 }
 
-// reachesAll reports that a statement is done by all servers of the cluster, whichever of them is told.
+// reachesAll reports whether all servers of the cluster execute a statement that was sent to one of them.
 func (d dialect) reachesAll(statement string) bool {
 	return d.onCluster != "" && strings.Contains(statement, d.onCluster)
 }
@@ -131,7 +131,7 @@ func (d dialect) createLocal() []string {
 	return []string{d.everywhere("CREATE DATABASE IF NOT EXISTS `" + d.local() + "`")}
 }
 
-// syncs reports that a server may lack what another one was told.
+// syncs reports whether a server may not yet have what was written on another one.
 func (d dialect) syncs() bool { return d.replicated != "" || d.cloud }
 
 // attempts is how often a delta is attached where the server says that all went well, and rows are missing: where each

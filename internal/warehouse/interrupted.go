@@ -12,8 +12,8 @@ import (
 
 // RecoverAll finishes what runs that died had begun to publish, of all streams and accounts, without waiting for the
 // next run of each, and returns the intents that readers see now. A stream whose lease another worker has is left to
-// that worker, and so is one that is not in the catalog. One stream that cannot be finished does not keep the others
-// waiting; the error is that of all of them.
+// that worker, and so is one that is not in the catalog. A stream that cannot be finished does not delay the others;
+// the error joins those of all streams.
 func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
 	var errs []error
 	for _, shard := range w.each() {

@@ -120,8 +120,8 @@ func (l *Lease) Begun() time.Time { return l.begun }
 // Orphan reports that the last holder did not give the lease back: what it was doing may be half done.
 func (l *Lease) Orphan() bool { return l.orphan }
 
-// AssumeUnclean makes Recover look for what was left behind, though the last holder gave the lease back. A worker calls
-// it that knows it left something itself.
+// AssumeUnclean makes Recover look for leftovers even though the last holder gave the lease back. A worker calls it if
+// it left something behind itself.
 func (l *Lease) AssumeUnclean() { l.orphan = true }
 
 // Check returns ErrLeaseLost when another worker has taken the stream over.
@@ -150,7 +150,7 @@ func (l *Lease) recheck(ctx context.Context) error {
 	return l.Check(ctx)
 }
 
-// look reads the lease as it is stored now, by whomever it is held, and what is needed to write after it.
+// look reads the stored lease, whoever holds it, and what is needed to write after it.
 func (l *Lease) look(ctx context.Context, run uuid.UUID) (glance, error) {
 	seen := glance{local: time.Now()}
 	var us int64
@@ -265,7 +265,7 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	}
 	switch {
 	case errors.Is(err, ErrLeaseLost):
-		return nil // there is nothing left to give back
+		return nil // another worker has the lease
 	case err != nil:
 		return err
 	}

@@ -49,9 +49,9 @@ COMMENT 'What has been applied to this database'`
 // migrator makes the schema and brings it up to date.
 type migrator struct {
 	pool   *pool
-	told   *sync.Once                       // that the views are those of another version
+	told   *sync.Once                       // warns that the views are those of another version
 	others []*Warehouse                     // the other shards of a cluster, which get what the first one gets
-	wanted func(dialect) (migration, error) // in the place of wantedStreams, in tests of two versions
+	wanted func(dialect) (migration, error) // instead of wantedStreams, in tests of two versions
 }
 
 // migration is a set of statements that is applied together and recorded once. Each statement can be repeated.

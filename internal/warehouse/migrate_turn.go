@@ -128,7 +128,7 @@ func (w *Warehouse) makeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// mayNot says what to do where the user of the warehouse may not change its schema.
+// mayNot adds advice to the error if the user of the warehouse may not change its schema.
 func mayNot(err error) error {
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && e.Code == 497 { // ACCESS_DENIED
 		return fmt.Errorf("%w, as a user who may change it: %w", ErrSchemaOld, err)
@@ -171,7 +171,7 @@ func (t *turn) ask(ctx context.Context) (other string, err error) {
 	return other, err
 }
 
-// end gives the turn back. Where the warehouse cannot be told, the others find out by the time that passes.
+// end gives the turn back. If that cannot be stored, the other processes notice it after some time.
 func (t *turn) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -180,7 +180,7 @@ func (t *turn) end(ctx context.Context) {
 	}
 }
 
-// say writes that the process changes the schema or wants to, or that it no longer does.
+// say stores that the process changes the schema or wants to, or that it no longer does.
 func (t *turn) say(ctx context.Context, over bool) error {
 	t.version++
 	flag := uint8(0)
@@ -196,7 +196,7 @@ func (t *turn) say(ctx context.Context, over bool) error {
 	return nil
 }
 
-// other names another process that changes the schema or wants to; "" when there is none.
+// other returns the name of another process that changes the schema or wants to, or "".
 func (t *turn) other(ctx context.Context) (string, error) {
 	type row struct {
 		id, owner string
@@ -217,8 +217,8 @@ func (t *turn) other(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// keep says four times in the time after which a process counts as dead that this one is alive. Where it cannot, it
-// calls lost before that time is over.
+// keep stores that this process is alive, four times within the time after which a process counts as dead. If it
+// cannot, it calls lost before that time is over.
 func (t *turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	tick := time.NewTicker(leaseTTL / 4)
 	defer tick.Stop()

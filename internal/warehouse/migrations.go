@@ -75,7 +75,8 @@ func wantedStreams(d dialect) (migration, error) {
 	return m, nil
 }
 
-// retired drop what earlier versions had and none needs any more. They come last, when no view reads it.
+// retired drops what earlier versions had and no version needs any more. It comes last, when no view reads that any
+// more.
 var retired = []string{
 	"DROP VIEW IF EXISTS payout_changed_transactions", "DROP VIEW IF EXISTS payout_changed_keys",
 	"DROP TABLE IF EXISTS transaction_decisions_log SYNC",

@@ -6,11 +6,11 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// namedTable is the table of what the rows of a stream name.
+// namedTable is the table of the records that the rows of a stream name.
 func namedTable(s *catalog.Stream) string { return s.Name + "_named" }
 
-// namedBy is which records of other streams the rows of a stream name: a few thousand, of millions of rows. That an
-// earlier version of a row named a record is enough to be in it. It is found out without a look at what is stored: of
+// namedBy has the records of other streams that the rows of a stream name: a few thousand, of millions of rows. A
+// record is in it if any version of a row named it. It is found out without a look at what is stored: of
 // two rows about one record, the earliest and the latest of their times are kept.
 func namedBy(s *catalog.Stream) derived {
 	return derived{

@@ -30,7 +30,7 @@ type Notification struct {
 	Event    string    // "" is none: there is nothing to send
 	Account  string    // "" is several, or none
 	Streams  []string
-	Subjects []string // what it tells: + and what holds, - and what holds no more
+	Subjects []string // what it tells: + and what has begun, - and what has ended
 	Title    string
 	Text     string
 	State    string
@@ -100,14 +100,14 @@ func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification,
 	return nil
 }
 
-// selectTold is what each receiver was told that holds, and was not told to hold no more. Equal rows do no harm, so it
+// selectTold reads what each receiver was told to have begun and not yet to have ended. Equal rows do no harm, so it
 // needs no FINAL.
 const selectTold = `SELECT receiver, substring(said, 2) AS subject
 FROM notifications_log ARRAY JOIN subjects AS said
 GROUP BY receiver, subject
 HAVING NOT max(startsWith(said, '-'))`
 
-// Told is what each receiver was told that holds, and was not told to hold no more.
+// Told is what each receiver was told to have begun and not yet to have ended.
 func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
 	type row struct{ receiver, subject string }
 	rows, err := r.conn.Query(ctx, selectTold)
@@ -140,7 +140,8 @@ WHERE state = $waiting AND {receiver:String} IN ('', receiver)
 ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`,
 	parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
 
-// WaitingNotifications are the first messages of a receiver that wait, or without a name of each, in their order.
+// WaitingNotifications returns the first waiting messages of a receiver, or without a name of each receiver, in their
+// order.
 func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
 	rows, err := r.conn.Query(ctx, selectWaiting, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, (*Notification).fields)
@@ -191,9 +192,9 @@ const (
 	TurnOfSending = "notification_sending_log" // sends what waits
 )
 
-// TakeTurn makes this process the only one that does something, by one of those tables, for less than a minute, until
-// it gives the turn back. Where another process has the turn, or wants it, other says which, and it is to be tried
-// again.
+// TakeTurn makes this process the only one that does something, for less than a minute, until it gives the turn back.
+// table is one of the tables above. If another process has the turn, or wants it, other names it, and the caller tries
+// again later.
 func (w *Warehouse) TakeTurn(ctx context.Context,
 	table string) (giveBack func(context.Context), other string, err error) {
 	t := &turn{w: w.common(), table: table, id: uuid.New()}

@@ -25,7 +25,7 @@ const (
 	ActionAcknowledge = "acknowledge" // take note of what was found about a payout
 	ActionCloseMonth  = "close_month" // keep the statement of a month as it is
 
-	actionConsentUsed = "consent_used" // by a run: a consent is for one
+	actionConsentUsed = "consent_used" // by a run, which has used up a consent
 )
 
 // Where an action comes from.
@@ -55,12 +55,12 @@ type Action struct {
 // streamID is the stream, or the account, that an action is about.
 func (a Action) streamID() StreamID { return StreamID{a.Account, a.Stream} }
 
-// request tells what an action asks for from what others do.
+// request identifies what an action asks for.
 func (a Action) request() string {
 	return hash(a.Actor, a.Via, a.Action, a.Account, a.Stream, a.RunID.String(), a.Reason)
 }
 
-// hash is of texts, none of which can be taken for another's end.
+// hash hashes texts. A zero byte separates them, so that none can be taken for the end of another.
 func hash(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return hex.EncodeToString(sum[:16])
@@ -137,10 +137,10 @@ func (r Reader) Actions(ctx context.Context, limit int) ([]Action, error) {
 	return all, nil
 }
 
-// Directives are what operators have asked for that goes on for a while.
+// Directives are the requests of operators that last: pauses and consents.
 type Directives struct {
 	Pauses   []Action // in force, of streams and of accounts
-	Consents []Action // not used and not too old; whether one still counts is decided when a guard asks (Consent)
+	Consents []Action // not used and not too old; Consent decides whether one still counts
 }
 
 // PauseOf is the pause that keeps a stream from being run, that of its account first; nil when none does.
@@ -155,7 +155,7 @@ func (d Directives) PauseOf(id StreamID) *Action {
 	return nil
 }
 
-// consentFor is how long a consent counts. It is about what somebody has looked at today.
+// consentFor is how long a consent counts: it is about what somebody has looked at today.
 const consentFor = 24 * time.Hour
 
 // Directives reads what operators have asked for. It costs little: the table has a row for each action of a person.
@@ -180,7 +180,7 @@ func (r Reader) Directives(ctx context.Context) (d Directives, err error) {
 	return d, nil
 }
 
-// selectDirectives is the last word on each stream, and on each account: on whether it is paused, and on what it may
+// selectDirectives reads the last requests for each stream and each account: whether it is paused, and what it may
 // delete.
 func selectDirectives() string {
 	return sql(`SELECT $fields, at > now64(3, 'UTC') - toIntervalSecond($age) AND at < now64(3, 'UTC') + toIntervalMinute(1) AS fresh

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Openings are what waits for a person beside runs that failed.
+// Openings counts what waits for a person besides failed runs.
 type Openings struct {
 	Rejects  map[StreamID]uint64 // rejected records that nothing has replaced since
 	Findings map[string]uint64   // about payouts that still stand, by account

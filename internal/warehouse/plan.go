@@ -74,8 +74,8 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	return w.count(ctx, c)
 }
 
-// verifyLive compares the number of live rows that is kept from run to run with the exact one. Where they differ, what
-// is kept beside the stream's rows is wrong, and is computed again.
+// verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
+// derived tables of the stream are wrong, and are computed again.
 func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 	if w.Stream.OrderedBy == "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 type Carried struct {
 	Records uint64            // that were read
 	Counted uint64            // of them, those from which on a field is only looked for where none had it
-	Fields  map[string]uint64 // of those that were counted, with a value, by the JSON name of each field
+	Fields  map[string]uint64 // of the counted records, those with a value, by the JSON name of each field
 }
 
 // CheckFields is the check that no field has vanished: one that nearly every record of the last complete run with it
@@ -28,8 +28,8 @@ const (
 	nearlyAll  = 9  // of ten records
 )
 
-// vanishedFor is how long the check fails for a field that has vanished: the API no longer sends it, and everybody
-// knows.
+// vanishedFor is how long the check fails after a field has vanished. By then everybody knows that the API no longer
+// sends it.
 const vanishedFor = 14 * 24 * time.Hour
 
 // presence is what is known of a field of a stream.

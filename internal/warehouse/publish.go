@@ -52,7 +52,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	return err
 }
 
-// publication is the carrying out of an intent.
+// publication carries out an intent.
 type publication struct {
 	*Writer
 	lease  *Lease
@@ -85,7 +85,7 @@ func (p publication) settle(ctx context.Context) error {
 	return p.lease.save(ctx, states...)
 }
 
-// leave notes that a run is done, and that what it leaves behind is for the next holder of the lease.
+// leave notes that a run is done, and leaves its leftovers to the next holder of the lease.
 func (p publication) leave(err error) {
 	p.log.Warn("could not clean up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
 	p.lease.untidy = true
@@ -96,7 +96,7 @@ func (p publication) leave(err error) {
 // or has migrated since.
 var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
 
-// Of a table and a delta that was made before a migration: it has other columns, or another order.
+// Codes for a delta that was made before a migration: its columns or its order differ from the table's.
 const (
 	codeIncompatibleColumns = 122
 	codeBadArguments        = 36
@@ -218,7 +218,7 @@ func (p publication) attachAll(ctx context.Context) error {
 // outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
-	if t.key != "" { // the rows replace those that are there, so it may be done again unseen
+	if t.key != "" { // the rows replace equal ones, so attaching them again changes nothing
 		statement = attachDerived(t.table, t.delta, p.Account)
 		return p.retry(ctx, statement, func() error {
 			if err := p.stillHeld(ctx); err != nil {

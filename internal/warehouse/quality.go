@@ -116,7 +116,7 @@ type quality struct {
 	stream *catalog.Stream
 	args   []any
 	next   time.Time // when it is made, later than all checks of the stream that are stored
-	failed bool      // one of those does not hold
+	failed bool      // one of the earlier checks failed
 	count  bool      // the rows are to be counted
 	checks []Check
 
@@ -136,7 +136,7 @@ var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
 	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "presence": selectPresence})
 
-// before reads which checks there were, and decides whether the rows are counted.
+// before reads the earlier checks, and decides whether the rows are counted.
 func (q *quality) before(ctx context.Context) error {
 	var us, counted int64
 	var newest, failed uint64
@@ -221,7 +221,8 @@ func (q *quality) keys(ctx context.Context) error {
 	return nil
 }
 
-// rule is what the values of a row have to keep. what goes on after "rows": no verb, since there may be one.
+// rule is a condition on the values of a row. what completes "3 rows ..." and has no verb, because it must also fit "1
+// row".
 type rule struct{ name, broken, what string }
 
 // values are the checks of the rows of the run one by one.

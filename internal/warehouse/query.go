@@ -10,7 +10,7 @@ import (
 type RunFilter struct {
 	Account, Stream string
 	Limit           int  // default 20
-	PerStream       int  // of each stream of each account so many at most; zero: as many as there are
+	PerStream       int  // at most so many of each stream of each account; zero: no limit
 	WholeLooks      bool // without the runs that load single records: retries, and deals by their own addresses
 	Brief           bool // what was asked for and read, when, and how it ended: a chart of many runs needs no more
 }

@@ -22,7 +22,7 @@ func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recover
 	return recovered, err
 }
 
-// recovery is what the new holder of a lease does about runs that died.
+// recovery is the work of a new holder of a lease on runs that died.
 type recovery struct {
 	*Writer
 	lease *Lease

@@ -25,7 +25,7 @@ type Reference struct {
 	Key    uuid.UUID
 }
 
-// Miss is a reference that the service does not give.
+// Miss is a reference for which the service returned no record.
 type Miss struct {
 	Key    uuid.UUID
 	Reason string
@@ -70,7 +70,7 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	if err != nil {
 		return err
 	}
-	// The next question waits for this time, so a wrong one is dropped here instead of outdone.
+	// The next request waits for this time, so a wrong one is deleted and not only replaced.
 	if latest := now.Add(clockTolerance); next.After(latest) {
 		next = now
 		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()),

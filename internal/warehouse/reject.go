@@ -13,8 +13,8 @@ import (
 var rejectColumns = append(columns("account String, stream String, key String, field String, reason String, raw String, first_seen_at DateTime64(3), seen_at DateTime64(3)"),
 	column{name: "last", typ: reading})
 
-// Reject keeps in rejected_records what could not be loaded as it was sent . What was
-// kept before is kept once (warehouse-11), so the same rejects can be kept again without harm.
+// Reject stores values that could not be loaded as sent in rejected_records. A value is stored once (warehouse-11), so
+// the same rejects can be stored again without harm.
 func (w *Writer) Reject(ctx context.Context, rejects []decode.Reject) error {
 	if len(rejects) == 0 {
 		return nil

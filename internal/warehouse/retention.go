@@ -122,7 +122,7 @@ func (x retirement) runs(ctx context.Context, before time.Time) (removed uint64,
 			removed += o.runs
 			all = all[1:]
 		}
-		if len(streams) == 0 { // one that fails since long: what of it is needed is more than what is not
+		if len(streams) == 0 { // a stream that has failed for a long time: more of its runs are needed than not
 			all = all[1:]
 			continue
 		}

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// neededRuns are the runs that something rests on: the first and the last of each kind, by which the state of a stream
-// is told; those since the last success, which are counted; those that are under way; those that a state names; and
-// those of readings of rejects.
+// neededRuns are the runs that must stay: the first and the last of each kind, from which the state of a stream
+// follows; those since the last success, which are counted; those under way; those that a state names; and those of
+// readings of rejects.
 var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs AS r

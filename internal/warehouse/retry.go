@@ -59,7 +59,7 @@ func Advice(err error) string {
 	return ""
 }
 
-// remedy is what is known of a fault that lies neither in the statement nor in its content.
+// remedy says how a fault ends that lies neither in the statement nor in its content.
 type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
@@ -75,7 +75,7 @@ func remedyOf(err error) (remedy, bool) {
 		return remedy{}, false // it was tried often enough
 	}
 	if errors.Is(err, chdb.ErrHostEnded) {
-		return remedy{}, false // the next command finds the warehouse free, or another host
+		return remedy{}, false // the next command finds the warehouse free, or uses another host
 	}
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return remedyOfCode(e.Code)

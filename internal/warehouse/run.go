@@ -42,7 +42,7 @@ func (r Run) delta() string      { return r.Stream.Name + "_delta_" + r.suffix()
 func (r Run) moves() string      { return r.Stream.Name + "_moves_" + r.suffix() }
 func (r Run) childDelta() string { return r.Stream.Child.Table + "_delta_" + r.suffix() }
 
-// Scope says what a run has read, and so what its absence means.
+// Scope says what a run has read, and therefore what the absence of a row means.
 type Scope uint8
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Server is what there is to know of a server before it is worked with.
+// Server describes a server. It is read before anything else is done with the server.
 type Server struct {
 	Version  string
 	TimeZone string // of the server; no statement depends on it
@@ -22,7 +22,7 @@ type Server struct {
 	engine string // of the database; "" when there is none yet
 	bare   uint64 // tables that last and whose engine does not replicate
 	copies uint64 // tables whose engine does
-	door   bool   // of an embedded engine in another process (serve-warehouse): it tells nothing of itself
+	door   bool   // an embedded engine in another process (serve-warehouse), which hides these facts
 }
 
 // String is the version, with what of the server is not as most have it.
@@ -110,7 +110,7 @@ func (p *pool) ask(ctx context.Context) (s Server, err error) {
 	return s, err
 }
 
-// fits says what speaks against the server.
+// fits returns an error that says why the server cannot be used.
 func (s Server) fits(database string, d dialect, addresses int) error {
 	switch {
 	case isOlder(s.Version, MinimumVersion):

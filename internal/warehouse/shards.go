@@ -48,10 +48,10 @@ func (w *Warehouse) each() []*Warehouse {
 	return w.shards.all
 }
 
-// common is the warehouse of what is about no single account: one of several shards, always the same.
+// common is the warehouse of rows that belong to no single account: always the same shard of several.
 func (w *Warehouse) common() *Warehouse { return w.At("") }
 
-// homeOf is the index of the shard that a name leads to. With one shard more, most names lead where they led before.
+// homeOf is the index of the shard of a name. If a shard is added, most names keep theirs.
 func homeOf(account string, shards int) (home int) {
 	highest := ""
 	for i := range shards {

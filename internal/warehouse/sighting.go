@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// sightings are the leases of others as this process has seen them. A lease is renewed four times in its time to live,
+// sightings are the leases of other processes, as this process has seen them. A lease is renewed four times in its time
+// to live,
 // each time with another version. So one that was not renewed for all of that time has ended, whatever its time of
 // expiry and the clock of the warehouse say: the clock may have been wrong when it was written, or be wrong now.
 type sightings struct {

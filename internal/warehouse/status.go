@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// StreamStatus is where one stream of one account stands.
+// StreamStatus is the state of one stream of one account.
 type StreamStatus struct {
 	Account     string     `json:"account"`
 	Stream      string     `json:"stream"`
@@ -21,12 +21,12 @@ type StreamStatus struct {
 	Waiting     uint64     `json:"waiting"`    // rows that the last list no longer had, and that wait for a confirmation before they are deleted
 	Faults      Faults     `json:"faults"`
 	Watermark   *time.Time `json:"watermark"`
-	Scope       string     `json:"scope,omitempty"` // what the last complete list was of (catalog.Scope.Encode); "": all of the stream
+	Scope       string     `json:"scope,omitempty"` // the scope of the last complete list (catalog.Scope.Encode); "": all of the stream
 	Now         time.Time  `json:"now"`             // by the clock of the warehouse
 }
 
 // Faults are the runs since the last success that failed, that a guard stopped, whose process died, or that may have
-// missed rows of a list that moved. A run that a signal stopped is none, and one under way is none yet.
+// missed rows of a list that moved. A run that a signal stopped does not count, and a run under way does not count yet.
 type Faults struct {
 	Count   uint64     `json:"count"`
 	Since   *time.Time `json:"since"`   // when the first of them began
@@ -34,7 +34,7 @@ type Faults struct {
 	Error   string     `json:"error"`   // of the last of them
 }
 
-// Status is where every stream stands that was ever run.
+// Status returns the state of every stream that was ever run.
 func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
 	all, err := r.Standings(ctx)
 	if err != nil {

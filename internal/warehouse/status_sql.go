@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// notAhead leaves out runs that began after now: a clock that was wrong timed them, and they would be the last ones
-// until then.
+// notAhead leaves out runs that began after now: a wrong clock timed them, and they would stay the last ones until that
+// time.
 const notAhead = "started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
 // wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
@@ -23,7 +23,8 @@ var freshLooks = freshModes + " AND " + notAhead
 // watermark, and with it all is loaded.
 const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
 
-// selectStandings is where each stream stands, by the bookkeeping alone. It reads the runs once for all but what has
+// selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once for all but what
+// has
 // failed since the last success: there may be a million. What has failed is read without FINAL. A row that was replaced
 // by that of a success began with it, and so does not count.
 func selectStandings() string {

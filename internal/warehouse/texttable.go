@@ -20,7 +20,7 @@ var ErrTextTable = errors.New("the table cannot be read")
 const maxTextRows = 1_000_000
 
 // ReadTextTable reads a table or a view of the user's own, "table" or "database.table". Amounts have to be decimals,
-// integers or text there: a float is refused with ErrTextTable, since it is not what it looks like.
+// integers or text there: a float is refused with ErrTextTable, because it may differ from the amount that it shows.
 func (r Reader) ReadTextTable(ctx context.Context, name string) (TextTable, error) {
 	var t TextTable
 	database, table, has := strings.Cut(name, ".")

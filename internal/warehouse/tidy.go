@@ -52,7 +52,7 @@ const dropTimeout = 15 * time.Second
 
 // dropCleared drops cleared states of runs and backfills, but for the newest. It is done in two steps, so that a state
 // which was cleared does not come back for as long as one of them takes: first what was stored before it was cleared,
-// then that it was. That it fails is no reason for a run to.
+// then that it was. If it fails, the run does not.
 func (r recovery) dropCleared(ctx context.Context) {
 	var cleared []string // the oldest first
 	for _, s := range r.lease.states {

@@ -8,11 +8,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Written is what the rows say that a run publishes. It is read from the delta, before readers see them: afterwards
-// they lie among all others, and to find them there costs the more the more there are.
+// Written holds what the checks need to know about the rows that a run publishes. It is read from the delta, before
+// readers see them: afterwards they are among all other rows, and finding them there takes longer the more rows there
+// are.
 type Written struct {
-	Broken  []Broken // of each rule of the stream
-	Keys    []string // of some of the rows
+	Broken  []Broken // one for each rule of the stream
+	Keys    []string // of a sample of the rows
 	Payouts uint64   // rows that name a payout, or that did in an earlier version
 }
 
@@ -23,7 +24,7 @@ type Broken struct {
 	Example string // the key of one of them
 }
 
-// someKeys is of how many rows of a run it is checked that readers see them once. Each costs a search.
+// someKeys is how many rows of a run are checked to be visible exactly once. Each needs a search.
 const someKeys = 20
 
 // Add adds what another run has written.

@@ -11,17 +11,17 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Acted is what came of an action of an operator.
+// Acted is the result of an operator's action.
 type Acted struct {
 	Action warehouse.Action // as it was recorded; when nothing was done, as it was asked for
 	Done   bool             // there was something to do
-	Text   string           // what came of it, in a sentence or two
+	Text   string           // the result, in a sentence or two
 }
 
 // Count is a number of things, as pages write it.
 func Count(n uint64, of string) string { return wording.Plural(n, of) }
 
-// Again is what came of an action that was asked for before, under the same key. Nothing is done a second time.
+// Again is the result of an action that was requested before under the same key. Nothing is done a second time.
 func Again(earlier *warehouse.Action) Acted {
 	if earlier == nil {
 		return Acted{}
@@ -31,7 +31,7 @@ func Again(earlier *warehouse.Action) Acted {
 
 // RefusalError says why an action is not carried out. Nothing was changed.
 type RefusalError struct {
-	Unknown bool // what it is about is not there
+	Unknown bool // the stream, account or payout does not exist
 	Reason  string
 }
 

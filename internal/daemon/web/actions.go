@@ -44,18 +44,18 @@ var actionWords = []string{
 // takesActions names what is answered to POST.
 func takesActions(path string) bool { return path == actionsAPI || path == actionsPage }
 
-// acts reports whether there is anything to act with: never without a user (web-1).
+// acts reports whether actions are possible: never without a user (web-1).
 func (s *Server) acts() bool { return s.o.secured() && s.o.Act != nil }
 
-// newSecret is what the tokens of this process are made with.
+// newSecret makes the secret of this process, from which its tokens are made.
 func newSecret() []byte {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // it never fails
 	return secret
 }
 
-// token is what a form of a page has, and what a page of somebody else cannot know (web-6). It is the same for as long
-// as the process lives, so that a page which was opened this morning still works.
+// token is part of each form of our pages, and unknown to pages of other sites (web-6). It stays the same while the
+// process lives, so that a page which was opened this morning still works.
 func (s *Server) token() string {
 	if !s.acts() {
 		return ""
@@ -87,7 +87,7 @@ type actionRequest struct {
 	payoutRequest
 }
 
-// read makes an action of a request, as far as that can be told without knowing what is configured.
+// read parses an action from a request. It checks everything that does not depend on the configuration.
 func (q actionRequest) read() (a warehouse.Action, err error) {
 	a = warehouse.Action{Action: q.Action, Account: q.Account, Stream: q.Stream, Reason: q.Reason}
 	reload, consent := q.Action == warehouse.ActionReload, q.Action == warehouse.ActionConsent
@@ -208,7 +208,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// act has an action carried out, whether or not who asked for it stays to hear of it.
+// act carries out an action, even if the client disconnects.
 func (s *Server) act(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Waits.Act)
 	defer cancel()
@@ -219,7 +219,7 @@ func (s *Server) act(ctx context.Context, q actionRequest, a warehouse.Action) (
 	return s.o.Act(ctx, a)
 }
 
-// whyNot is how an action that was not carried out is answered.
+// whyNot returns the answer for an action that was not carried out.
 func (s *Server) whyNot(err error) (status int, text string) {
 	request, misunderstood := errors.AsType[*requestError](err)
 	refusal, refused := errors.AsType[*RefusalError](err)

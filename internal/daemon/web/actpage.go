@@ -63,7 +63,7 @@ func (s *Server) formsOfAccount(account string, streams []*streamState) *forms {
 	return f
 }
 
-// said is what came of actions that were taken from pages, for the pages that are shown next.
+// said keeps the results of actions from pages, to be shown on the next page.
 type said struct {
 	mu    sync.Mutex
 	texts map[string]notice
@@ -94,7 +94,7 @@ func (s *said) add(n notice) (id string) {
 	return id
 }
 
-// to is what is to be said on a page; nil when nothing is.
+// to returns the notice for a page; nil if there is none.
 func (s *said) to(r *http.Request) *notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ type actionRow struct {
 	About, Reason, Run string
 }
 
-// whats are the actions as people read them.
+// whats are the names of actions for people.
 var whats = map[string]string{
 	warehouse.ActionRun: "run now", warehouse.ActionRunFull: "read everything", warehouse.ActionPause: "pause",
 	warehouse.ActionResume:  "resume",

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// heldBack is how many bytes of a download are made before the first is sent: what goes wrong until then is said.
+	// heldBack is how many bytes of a download are buffered before the first is sent: until then, an error can still be
+	// reported.
 	heldBack = 64 << 10
 	// maxDownloads is how many downloads are made side by side. A viewer who is slow to take one holds up no page.
 	maxDownloads = 2
@@ -58,7 +59,7 @@ func (a *attachment) send() error {
 	return err
 }
 
-// toDownload does something as soon as fewer than maxDownloads are under way.
+// toDownload runs a function as soon as fewer than maxDownloads downloads are under way.
 func (s *Server) toDownload(ctx context.Context, do func() error) error {
 	select {
 	case s.downloads <- struct{}{}:

@@ -37,7 +37,7 @@ func formatOf(q url.Values, lists []string) (format, list string, err error) {
 	return format, list, nil
 }
 
-// give answers with a file as it is made: see attachment.
+// give sends a file while it is being written: see attachment.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Waits.Answer)
 	defer cancel()
@@ -50,7 +50,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 		err = file.send()
 	}
 	switch {
-	case err != nil && file.begun: // also a viewer who has left, or who does not take it
+	case err != nil && file.begun: // including a viewer who has left, or who reads too slowly
 		s.log.Info("a download was cut off", "file", d.name, "error", explain(err))
 		panic(http.ErrAbortHandler)
 	case err != nil:
@@ -157,7 +157,7 @@ const (
 	listChanges  = "changes"  // the changes of transactions behind the entries
 	listForecast = "forecast" // of the next payouts
 	listDue      = "due"      // the unpaid transactions behind the forecast
-	listBacktest = "backtest" // earlier payouts: what would have been forecast, and what was paid
+	listBacktest = "backtest" // earlier payouts: their forecast by this method, and what was paid
 )
 
 // downloadStatement gives the statement of a month, or what is behind a figure of it.

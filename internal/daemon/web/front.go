@@ -16,8 +16,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// manyStreams is from how many streams on the status page shows those that are well as a line for each account, unless
-// an account is chosen.
+// manyStreams is the number of streams from which on the status page shows healthy streams as one line for each
+// account, unless an account is chosen.
 const manyStreams = 48
 
 // front is the status page: what needs a person comes first.
@@ -69,7 +69,7 @@ type about struct{ Version, Up, Memory, Disk string }
 var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting,
 	stateFine, statePaused, stateDisabled, stateRemoved}
 
-// need is what a person has to know of a stream first.
+// need ranks a stream by what a person has to know first.
 func (st *streamState) need() state {
 	if st.state == stateFine && len(st.failedChecks()) > 0 {
 		return stateDoubtful
@@ -83,7 +83,7 @@ func (st *streamState) rank() int { return slices.Index(trouble, st.need()) }
 // troubled reports whether a stream needs a person.
 func (st *streamState) troubled() bool { return st.rank() <= slices.Index(trouble, stateDoubtful) }
 
-// byAccount are the streams of each account, those that need a person first. So are the accounts.
+// byAccount groups the streams by account. Accounts and streams that need a person come first.
 func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 	of = map[string][]*streamState{}
 	for i := range o.streams {
@@ -201,7 +201,7 @@ func (o *overview) accountRows(account string, streams []*streamState, openings 
 	return rows
 }
 
-// shareErrors takes errors that are one out of the rows of the streams, to be shown once.
+// shareErrors removes equal errors from the rows of the streams, so that they are shown once.
 func (rows *accountRows) shareErrors() {
 	same := map[string][]int{}
 	var order []string
@@ -242,7 +242,7 @@ func plain(text, account string) string {
 	return requested.ReplaceAllString(operation.ReplaceAllString(text, ""), "")
 }
 
-// essence is what two errors have in common that are one.
+// essence is the part of an error by which two errors count as equal.
 func essence(text, account, stream string) string {
 	text = plain(text, account)
 	for _, name := range []string{stream, spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
@@ -262,7 +262,7 @@ func badge(n uint64, of string) string {
 	return wording.Plural(n, of)
 }
 
-// calm says of streams that are well how they are.
+// calm describes streams that are well.
 func (o *overview) calm(streams []*streamState) string {
 	counts := map[state]uint64{}
 	for _, st := range streams {
@@ -315,5 +315,5 @@ func (s *Server) readStorage(ctx context.Context, _ struct{}) (warehouse.Storage
 	return s.o.Warehouse.Storage(ctx)
 }
 
-// storageFor is how long the room that the warehouse takes is shown again.
+// storageFor is how long the measured disk use of the warehouse is reused.
 const storageFor = time.Minute

@@ -69,9 +69,9 @@ func equal(a, b string) int {
 	return subtle.ConstantTimeCompare(x[:], y[:])
 }
 
-// hostAllowed refuses names that are not of this machine where nothing else keeps a foreign web page out: its author
-// can let a name of theirs point to 127.0.0.1, and the browser of someone on this machine would then read this page for
-// them. Where credentials are asked for, the browser has none to give to that name.
+// hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could let
+// their own name point to 127.0.0.1, and the browser of a user on this machine would read this page for them. With
+// credentials, the browser has none for that name.
 func (s *Server) hostAllowed(host string) bool {
 	if !s.loopback || s.o.secured() || host == "" {
 		return true

@@ -60,7 +60,7 @@ func (s *Server) readChecks(ctx context.Context, _ struct{}) (map[warehouse.Stre
 	return s.o.Warehouse.LatestChecks(ctx)
 }
 
-// overview is where everything stands: what the daemon knows joined with what the warehouse knows.
+// overview is the state of everything: what the daemon knows, joined with what the warehouse knows.
 type overview struct {
 	local   time.Time          // this machine's clock
 	now     time.Time          // the warehouse's, carried forward since it was asked; it dates all that comes from there
@@ -83,7 +83,8 @@ type streamState struct {
 	guarded    *warehouse.GuardedRun  // waits for consent; nil: none does
 }
 
-// failedChecks are the checks of what is loaded that do not hold. They change nothing of the state (quality_checks).
+// failedChecks are the checks of what is loaded that do not hold. They do not change the state of the stream
+// (quality_checks).
 func (st *streamState) failedChecks() []warehouse.Check {
 	for i, c := range st.checks {
 		if c.OK {
@@ -104,7 +105,7 @@ func (s *Server) overview(ctx context.Context, besides ...func(context.Context))
 	if s.o.Warehouse.Embedded() {
 		besides = append(besides, func(ctx context.Context) { room = s.storage.get(ctx, struct{}{}) })
 	}
-	if books.err == nil { // otherwise these would not be answered either: what was known has to do
+	if books.err == nil { // the warehouse would not answer these questions either: the last answers are shown
 		together(ctx, besides)
 	}
 	o := overview{local: s.clock(), known: books.at, problem: books.err}
@@ -166,7 +167,7 @@ func (o *overview) find(id warehouse.StreamID) *streamState {
 // age is how long ago the stream last succeeded, nil when it never did.
 func (o *overview) age(st *streamState) *time.Duration { return o.since(st.standing.LastSuccess) }
 
-// lag is how far what people see is behind: by the watermark where there is one, else by the last success.
+// lag is how old the visible data is: by the watermark if there is one, else by the last success.
 func (o *overview) lag(st *streamState) *time.Duration {
 	if st.standing.Watermark != nil {
 		return o.since(st.standing.Watermark)

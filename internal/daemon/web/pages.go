@@ -207,7 +207,7 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words += ", " + wording.Plural(uint64(p.Windows.Done), "window") + " of " + wording.Count(uint64(n))
 		return out
 	}
-	// A stream that is read whole is about as long as the last time.
+	// A stream that is read as a whole is probably about as long as the last time.
 	for _, r := range st.runs {
 		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull &&
 			r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
@@ -245,7 +245,7 @@ type runRow struct {
 
 type rejectRow struct {
 	Key, Field, Reason, Raw string
-	Cut                     string // how long the whole of it is, when it is cut
+	Cut                     string // the full length, if the text is cut
 	Seen                    moment
 	Times                   string // when it is more than one
 	First                   moment // of them

@@ -15,12 +15,12 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// rules are by what payouts are compared, by the configuration in force.
+// rules are the rules of the reconciliation in the configuration in force.
 func (s *Server) rules() report.Filter {
 	return report.Filter{OverdueAfter: s.o.OverdueAfter(), Tolerances: s.o.Tolerances()}
 }
 
-// payoutRequest is what a request about payouts has beside others.
+// payoutRequest has the parts of a request that only actions about payouts have.
 type payoutRequest struct {
 	PayoutID  json.Number `json:"payout_id"`
 	Kind      string      `json:"kind"`
@@ -44,9 +44,9 @@ func aboutPayouts(action string) bool {
 	return action == warehouse.ActionAcknowledge || action == warehouse.ActionCloseMonth
 }
 
-// actOnPayouts writes what an operator asks for as `dealhouse reconcile` does, and then the record of it. Without the
-// record the same request does no harm when it comes again: there is nothing left to do, or what the operator has
-// looked at is not what stands.
+// actOnPayouts writes what an operator asks for, as `dealhouse reconcile` does, and then records the action. If the
+// record is missing, repeating the request does no harm: there is nothing left to do, or the state is no longer the one
+// that the operator saw.
 func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
 	s.accounting.Lock()
 	defer s.accounting.Unlock()
@@ -76,7 +76,7 @@ func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.
 	return acted, nil
 }
 
-// about is all that an acknowledgement says, in one line.
+// about is an acknowledgement in one line.
 func (q payoutRequest) about() string {
 	text := fmt.Sprintf("payout %s as %s", q.PayoutID, spaced(q.Code))
 	if q.Kind != "" {

@@ -33,14 +33,14 @@ type reads struct {
 
 	mu         sync.Mutex
 	closed     bool
-	background sync.WaitGroup // what is asked while no one waits
+	background sync.WaitGroup // questions in the background
 }
 
 func newReads(clock func() time.Time, timeout time.Duration) *reads {
 	return &reads{clock: clock, timeout: timeout, tokens: make(chan struct{}, maxReads), closing: make(chan struct{})}
 }
 
-// close gives up what is asked in the background, and waits until it is given up. It must be called once.
+// close cancels the questions in the background, and waits for their end. It must be called once.
 func (r *reads) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -58,7 +58,7 @@ func (r *reads) start(f func()) {
 	}
 }
 
-// kept keeps the answers to one kind of question, for a moment.
+// kept caches the answers to one kind of question for a moment.
 type kept[K comparable, V any] struct {
 	*reads
 	fresh   time.Duration
@@ -76,7 +76,7 @@ type entry[V any] struct {
 	mu     sync.Mutex
 	asked  time.Time
 	answer answer[V]
-	coming chan struct{} // closed when the answer that is asked for in the background is there; nil: none is
+	coming chan struct{} // closed when the answer to the question in the background arrives; nil: no question is under way
 }
 
 // read gives the last answer, and whether it is still fresh.
@@ -184,7 +184,7 @@ func (k *kept[K, V]) refresh(ctx context.Context, e *entry[V], question K) <-cha
 	return coming
 }
 
-// outdate makes the answer to a question one that is to be asked for again. It is still shown meanwhile.
+// outdate marks an answer as out of date. It is still shown until a new one arrives.
 func (k *kept[K, V]) outdate(question K) {
 	e := k.entry(question)
 	e.mu.Lock()
@@ -206,7 +206,7 @@ func (k *kept[K, V]) ask(ctx context.Context, question K) (value V, err error) {
 	return value, k.explain(err)
 }
 
-// inTurn does something as soon as fewer than maxReads do (web-3).
+// inTurn runs a function as soon as fewer than maxReads others are running (web-3).
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case r.tokens <- struct{}{}:
@@ -217,7 +217,7 @@ func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	}
 }
 
-// explain says how long was waited, where that was too long.
+// explain replaces the error of a time-out by one that says how long the wait was.
 func (k *kept[K, V]) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return timeoutError(k.timeout)

@@ -45,7 +45,7 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 			Earned: text["earned"], PaidOut: text["paid out"], Received: text["received"],
 			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"],
 			State: pill{threeWayTone(p.State), p.State}}
-		if t.Imported > 0 { // otherwise there is nothing to look for
+		if t.Imported > 0 { // before the first import there is nothing to advise
 			row.Advice = wording.Sentence(report.ThreeWayAdvice(p))
 		}
 		table.Rows = append(table.Rows, row)

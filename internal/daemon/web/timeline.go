@@ -24,7 +24,7 @@ const (
 	// A lane is as wide as a day has minutes. Its marks are as high as what they say is bad.
 	laneWidth, laneHeight, plainHeight = 24 * 60, 12, 8
 	crowdHeight                        = 40
-	slotMinutes                        = 5 // of which the most runs at once are drawn
+	slotMinutes                        = 5 // the drawing shows the most runs at once in each
 	busiest                            = 5 // moments in the table
 )
 
@@ -319,7 +319,7 @@ func crowding(d daySpan, now time.Time, runs []warehouse.RunSpan) []int {
 		from, to := d.bounds(r, now)
 		edges = append(edges, edge{from, true}, edge{to, false})
 	}
-	// Of a run that ends when another one begins, the two were not under way at once.
+	// If a run ends at the moment another one begins, the two were not under way at once.
 	slices.SortFunc(edges, func(a, b edge) int {
 		if a.at != b.at || a.begin == b.begin {
 			return cmp.Compare(a.at, b.at)

@@ -27,7 +27,7 @@ func (o *overview) judge(st *streamState) state {
 		return stateFailing
 	case o.known.IsZero():
 		return stateUnknown
-	case o.attemptFailed(st): // and could not write its row
+	case o.attemptFailed(st): // and the run could not write its row
 		return stateFailing
 	case age == nil:
 		return stateWaiting
@@ -45,7 +45,8 @@ func (o *overview) attemptFailed(st *streamState) bool {
 }
 
 // verdict says how everything is: the worst state that a stream has, and the sentence about it. A full disk comes
-// first, before a run has failed for it. What is paused is mentioned, since nothing else says that it is not loaded.
+// first, before a run has failed for it. Paused streams are mentioned, because nothing else says that they are not
+// loaded.
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
 	if o.room != nil && o.room.Free < warehouse.NoRoom {
@@ -128,7 +129,7 @@ func (o *overview) worst() (state, string) {
 // mostNamed is how many accounts a sentence names.
 const mostNamed = 3
 
-// streamsOf are several streams in a sentence, with their accounts.
+// streamsOf names several streams with their accounts, for a sentence.
 func streamsOf(all []*streamState) string {
 	var accounts []string
 	for _, st := range all {
@@ -184,7 +185,7 @@ func (o *overview) clockTime(t time.Time) string {
 	return t.Format("2 January 15:04") + " UTC"
 }
 
-// also mentions what is wrong besides.
+// also adds the other problems to a sentence.
 func also(failing, partial, late []*streamState) string {
 	text := ""
 	if n := len(failing); n > 0 {

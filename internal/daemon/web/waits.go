@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Waits are how long this and that may take. What is zero is as usual, which is given with each.
+// Waits are time limits. A zero value means the default, which each comment gives.
 type Waits struct {
 	Read    time.Duration // the warehouse, before a page is shown without it; 4 s
 	Detail  time.Duration // the figures of a payout, or of a month; 30 s
