@@ -16,7 +16,8 @@ type childDecoder struct {
 	key      int
 	size     int // of a packed entry [bytes]
 	quoted   [][]byte
-	rows     Rows // the entries of the record at hand
+	direct   straight
+	rows     Rows // the entries of the record at hand, where they were not read straight
 	order    []int
 	position int   // of the entry in its array, from 0
 	unusable []int // positions of the entries that are left out
@@ -27,9 +28,17 @@ type childDecoder struct {
 func newChildDecoder(d *Decoder) *childDecoder {
 	c := &childDecoder{d: d, def: d.stream.Child, size: d.stream.Child.PackedSize(), rows: newRows(d.stream.Child.Fields)}
 	c.key = slices.IndexFunc(c.def.Fields, func(f catalog.Field) bool { return f.Key })
-	c.quoted = quotedNames(c.def.Fields)
+	c.quoted, c.direct = quotedNames(c.def.Fields), newStraight(c.def.Fields)
 	c.onEntry, c.onField = c.entry, c.field
 	return c
+}
+
+// begin makes room for the entries of another record.
+func (c *childDecoder) begin() {
+	if c.rows.Len() > 0 {
+		c.rows.truncate(0)
+	}
+	c.direct.packed = ""
 }
 
 // array decodes all entries of the current record.
@@ -38,6 +47,15 @@ func (c *childDecoder) array(at *cursor) error {
 	case nullKind:
 		return at.skip()
 	case arrayKind:
+		if c.direct.packed != "" { // the record has had a list before: the entries of both belong to it
+			c.direct.packed = ""
+			if err := c.entries(&c.direct.before); err != nil {
+				return err
+			}
+		} else if c.rows.Len() == 0 && c.straight(at) {
+			return nil
+		}
+		return c.entries(at)
 	default:
 		raw, err := at.raw()
 		if err == nil {
@@ -45,6 +63,10 @@ func (c *childDecoder) array(at *cursor) error {
 		}
 		return err
 	}
+}
+
+// entries decodes a list of entries, however it is written.
+func (c *childDecoder) entries(at *cursor) error {
 	begin := at.at
 	c.position, c.unusable = 0, c.unusable[:0]
 	if err := at.array(c.onEntry); err != nil || len(c.unusable) == 0 {
@@ -113,8 +135,8 @@ func (c *childDecoder) field(at *cursor, name []byte) error {
 // content always gives equal bytes. Of two entries with the same key, the last counts. It writes field by field: there
 // are many more entries than fields, so the type of each field is looked up only once.
 func (c *childDecoder) pack() string {
-	if c.rows.Len() == 0 {
-		return ""
+	if c.direct.packed != "" || c.rows.Len() == 0 {
+		return c.direct.packed
 	}
 	c.sort()
 	b, n := c.d.batch, len(c.order)*c.size

@@ -16,10 +16,18 @@ type list struct {
 	session   *session
 	run       *run
 	reader    *pageReader
-	after     time.Time         // updatedAt after which rows are asked for; zero: all
-	watermark time.Time         // as it is stored
-	state     map[string]string // to become true with what is read
+	after     time.Time             // updatedAt after which rows are asked for; zero: all
+	watermark time.Time             // as it is stored
+	state     map[string]string     // to become true with what is read
+	place     *warehouse.Checkpoint // up to which a walk is staged, where that is not saved yet
+	placedAt  time.Time             // when a place was last saved
+	placed    uint64                // rows that were staged then
 }
+
+// placeEvery is how long a walk goes on at most without saving its place. A place is a row in a part of its own, which
+// costs as much as the staging of hundreds of products: so it is saved when as many rows have come as a full batch has,
+// and not after each batch that its bytes have filled.
+const placeEvery = 5 * time.Second
 
 // newList decides what is to be read: from where a walk was cut short, or after the watermark.
 func newList(ctx context.Context, s *session) (*list, error) {
@@ -93,6 +101,7 @@ func (l *list) load(ctx context.Context) error {
 	defer cancel()
 	seen, err := l.readAll(ctx, fetching)
 	if err != nil {
+		l.leavePlace(ctx, err)
 		return err
 	}
 	l.run.notice(seen, l.after)
@@ -183,7 +192,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 func (l *list) startOver(ctx context.Context) error {
 	r := l.run
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
-	r.checkpoint, r.surplus = nil, 0
+	r.checkpoint, r.surplus, l.place = nil, 0, nil
 	dropped := r.writer().DropStaging(ctx)
 	if l.session.job.DryRun {
 		return dropped
@@ -191,17 +200,44 @@ func (l *list) startOver(ctx context.Context) error {
 	return errors.Join(r.writer().ClearCheckpoint(ctx), dropped)
 }
 
-// stage writes a batch, and saves the place of a walk after it.
+// stage writes a batch, and notes how far a walk has come.
 func (l *list) stage(ctx context.Context, f filled) error {
 	s, r := l.session, l.run
 	if err := r.stage(ctx, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
 		return err
 	}
-	c := warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, SavedAt: s.now(s.local()), Next: f.next,
-		Batch: r.batches, Totals: r.refused.of(f.totals)}
-	if err := r.writer().SaveCheckpoint(ctx, c); err != nil {
+	l.place = &warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, Next: f.next, Batch: r.batches,
+		Totals: r.refused.of(f.totals)}
+	few := l.place.Totals.Staged < l.placed+uint64(s.job.BatchRows)
+	if r.checkpoint != nil && few && s.local().Sub(l.placedAt) < placeEvery {
+		return nil
+	}
+	return l.savePlace(ctx)
+}
+
+// leavePlace saves the place of a walk that ends with an error, so that the next run goes on from its last batch. Where
+// another worker has taken the stream over, and has put its own place there or cleared it, this one keeps out.
+func (l *list) leavePlace(ctx context.Context, cause error) {
+	if l.place == nil || errors.Is(cause, warehouse.ErrLeaseLost) || !resumable(cause) {
+		return
+	}
+	mine, err := l.run.writer().HasCheckpoint(ctx)
+	if err == nil && mine {
+		err = l.savePlace(ctx)
+	}
+	if err != nil {
+		l.session.log.Warn("the place of the walk was not saved: some pages will be read again", "run_id", l.run.ID,
+			"error", err)
+	}
+}
+
+// savePlace saves up to where a walk is staged, so that the next run goes on from there.
+func (l *list) savePlace(ctx context.Context) error {
+	c := l.place
+	c.SavedAt = l.session.now(l.session.local())
+	if err := l.run.writer().SaveCheckpoint(ctx, *c); err != nil {
 		return err
 	}
-	r.checkpoint = &c
+	l.run.checkpoint, l.place, l.placedAt, l.placed = c, nil, l.session.local(), c.Totals.Staged
 	return nil
 }
