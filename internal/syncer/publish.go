@@ -95,5 +95,14 @@ func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) war
 		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
 	}
 	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
-		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside}
+		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside, Ended: r.published}
+}
+
+// published moves the end of the run to now; until then it is when the run began to publish. The local clock may have been set
+// back meanwhile: a run does not end before its rows are dated.
+func (r *run) published() time.Time {
+	if now := r.session.now(r.session.local()); now.After(r.record.FinishedAt) {
+		r.record.FinishedAt = now
+	}
+	return r.record.FinishedAt
 }

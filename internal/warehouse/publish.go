@@ -130,12 +130,17 @@ func (p publication) finish(ctx context.Context) error {
 	return nil
 }
 
-// saveRow writes the row of the run over the one that was seen, if any was looked for.
+// saveRow writes the row of the run over the one that was seen, if any was looked for. What the run changes is attached
+// by then.
 func (p publication) saveRow(ctx context.Context) error {
-	if p.seen.local.IsZero() {
-		return p.SaveRun(ctx, p.intent.Record)
+	record := p.intent.Record
+	if p.intent.Ended != nil {
+		record.FinishedAt = p.intent.Ended()
 	}
-	return p.insertRun(ctx, p.intent.Record, laterOf(p.seen.clock(), p.seen.runVersion))
+	if p.seen.local.IsZero() {
+		return p.SaveRun(ctx, record)
+	}
+	return p.insertRun(ctx, record, laterOf(p.seen.clock(), p.seen.runVersion))
 }
 
 // target is a table that a delta is attached to.

@@ -22,6 +22,10 @@ type Totals struct {
 }
 
 // RunRecord is one row of sync_runs.
+//
+// A run that publishes is finished when all that it changes is attached. Of one that died while it published, and that
+// another one has finished, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
+// fresher because it was found later.
 type RunRecord struct {
 	Account        string    `json:"account"`
 	Stream         string    `json:"stream"`

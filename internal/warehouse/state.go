@@ -63,6 +63,9 @@ type Intent struct {
 	Last bool `json:"-"`
 	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
+	// Ended gives the time at which the row of the run is written, which is RunRecord.FinishedAt. nil: the run died, and
+	// another one finishes it.
+	Ended func() time.Time `json:"-"`
 }
 
 // divide splits the derived tables into those of which the run has a delta, by what it has prepared, and the others.
