@@ -136,18 +136,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
-	if err := svc.Prepare(ctx, w, false); err != nil {
-		return err
-	}
-	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
-		return err
-	}
-	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "backfill")
+	ctx, jobs, told, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
+		runOptions{span: "backfill", exported: exported, registry: registry})
 	if err != nil {
 		return err
 	}
 	defer told.close(ctx)
-	svc.Observe(told.Observer())
 	watch, stop := a.showRuns(jobs, api)
 	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
 	stop()

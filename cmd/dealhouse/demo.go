@@ -27,8 +27,8 @@ The data goes to a temporary folder that is removed at the end; --data keeps it.
 same folder starts over. The first run on a machine downloads the ClickHouse engine (178 MB, by npm).`
 
 const demoExample = `  dealhouse demo
-  dealhouse demo --data ./demo-data      keep the data, to ask it with dealhouse query
-  dealhouse demo --serve                 keep API and warehouse up until Ctrl-C`
+  dealhouse demo --data ./demo-data      keep the data, to query it with dealhouse query
+  dealhouse demo --serve                 keep API and warehouse running until Ctrl-C`
 
 // demoDays is how far the simulated world moves on between the two syncs.
 const demoDays = 3
@@ -46,8 +46,8 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), dir, serve, withoutSandbox)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is made if it does not exist")
-	cmd.Flags().BoolVar(&serve, "serve", false, "keep the simulator and the warehouse up, over HTTP, until Ctrl-C")
+	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is created if it does not exist")
+	cmd.Flags().BoolVar(&serve, "serve", false, "keep the simulator and the warehouse running, over HTTP, until Ctrl-C")
 	cmd.Flags().BoolVar(&withoutSandbox, "without-sandbox", false, "with --serve: "+withoutSandboxHelp)
 	return cmd
 }

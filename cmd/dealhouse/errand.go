@@ -218,7 +218,7 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	return place, nil
 }
 
-const withoutSandboxHelp = "no kernel sandbox: for kernels that have none, and for an engine that needs more rights"
+const withoutSandboxHelp = "run without the kernel sandbox, if the kernel has none or the engine needs more rights"
 
 // raiseWalls decides about the sandbox. If it cannot be complete, other machines are not served unless the operator has
 // allowed it, and the log says so.

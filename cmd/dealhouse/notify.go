@@ -108,8 +108,9 @@ func newNotifyList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [RECEIVER]",
 		Short: "List the messages that were sent or are waiting",
-		Long:  "Lists the last messages, the newest first, and whether each was sent. Times are UTC. The view notifications has all of them.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Lists the last messages, the newest first, and whether each was sent. Times are UTC.\n" +
+			"The view notifications has all of them.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkLimit(limit); err != nil {
 				return err

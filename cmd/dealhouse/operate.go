@@ -90,17 +90,17 @@ it. The pause survives restarts. A load that is already running continues.`,
 func newOperateResume(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionResume}}
 	return newAction(a, c, "resume [STREAM]", "End a pause",
-		`Ends the pause of a stream, or of the account if you name none. Streams that were paused one by one stay paused
-when their account is resumed. A daemon then makes up for all missed runs with one run.`,
+		`Ends the pause of a stream, or of the account if you name none. Streams that were paused one by one stay
+paused when their account is resumed. A daemon then makes up for all missed runs with one run.`,
 		func(ctx context.Context) error { return c.ask(ctx, a) })
 }
 
 func newOperateConsent(a *app) *cobra.Command {
 	c := &operateCommand{Action: warehouse.Action{Action: warehouse.ActionConsent}}
 	cmd := newAction(a, c, "consent STREAM", "Let one run delete the rows that a guard protected",
-		`Lets the next complete run of a stream delete as many rows as the guard counted in the run that it stopped. If
-there are more, the guard stops it again. The consent holds for one run, ends after a day, and becomes void
-when another run is stopped or succeeds. A daemon starts the run at once; without one, run sync (for
+		`Lets the next complete run of a stream delete as many rows as the guard counted in the run that it stopped.
+If there are more, the guard stops it again. The consent holds for one run, ends after a day, and becomes
+void when another run is stopped or succeeds. A daemon starts the run at once; without one, run sync (for
 transactions: sync --full).`, func(ctx context.Context) error {
 			if c.Stream == "" {
 				return usagef("name the stream that the guard stopped")

@@ -47,7 +47,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.configPath, "config", "",
 		"configuration `file` (default $DEALHOUSE_CONFIG, else ./dealhouse.toml if it exists)")
 	flags.Var(&a.logFormat, "log-format", "form of log lines on stderr: "+a.logFormat.list())
-	flags.Var(&a.logLevel, "log-level", "least level of log lines: "+a.logLevel.list())
+	flags.Var(&a.logLevel, "log-level", "log only messages of this level or above: "+a.logLevel.list())
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(

@@ -132,8 +132,8 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 
 // importLong is the help of the import, with the columns of the file.
 func importLong() string {
-	text := `Imports what reached the bank: from a CSV file ("-" is standard input), or, if you name none, from the table or
-view of [finance] settlements, which has the same columns. All rows are imported or none; each line with a
+	text := `Imports what reached the bank: from a CSV file ("-" is standard input), or, if you name none, from the table
+or view of [finance] settlements, which has the same columns. All rows are imported or none; each line with a
 mistake is named. Importing the same settlements again changes nothing. A row that differs from what was
 imported under the same reference is refused; with --correct it is recorded as a correction, and the earlier
 state stays in the view settlement_revisions.

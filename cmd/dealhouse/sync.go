@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
 	"dealhouse/internal/notify"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -144,18 +146,12 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
 	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
-	if err := svc.Prepare(ctx, w, c.dryRun); err != nil {
-		return err
-	}
-	if jobs, err = svc.Unpaused(ctx, w, jobs); err != nil {
-		return err
-	}
-	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "sync")
+	ctx, jobs, told, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
+		runOptions{span: "sync", dryRun: c.dryRun, exported: exported, registry: registry})
 	if err != nil {
 		return err
 	}
 	defer told.close(ctx)
-	svc.Observe(told.Observer())
 	results, err = a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err
@@ -167,6 +163,32 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	svc.Tell(ctx, cfg, w, receivers)
 	svc.Publish(ctx, metrics, cfg, w)
 	return a.printFailures(ctx, svc, results)
+}
+
+// runOptions say how a command makes runs.
+type runOptions struct {
+	span     string // its name in traces
+	dryRun   bool
+	exported telemetry.Settings
+	registry *prometheus.Registry
+}
+
+// prepareRuns prepares the warehouse for the runs of a command and leaves out the jobs of paused streams. It starts to
+// send events, traces and metrics of the runs, in the context that it returns, until told is closed.
+func (a *app) prepareRuns(ctx context.Context, svc *service.Service, cfg *config.Config, w *warehouse.Warehouse,
+	jobs []syncer.Job, o runOptions) (context.Context, []syncer.Job, told, error) {
+	if err := svc.Prepare(ctx, w, o.dryRun); err != nil {
+		return ctx, nil, told{}, err
+	}
+	jobs, err := svc.Unpaused(ctx, w, jobs)
+	if err != nil {
+		return ctx, nil, told{}, err
+	}
+	ctx, t, err := a.tell(ctx, cfg, w, o.exported, o.registry, o.span)
+	if err == nil {
+		svc.Observe(t.Observer())
+	}
+	return ctx, jobs, t, err
 }
 
 // sync makes the runs of jobs and shows their progress.

@@ -160,7 +160,7 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	ctx, cancel := context.WithTimeout(ctx, n.o.limits.storing)
 	defer cancel()
 	all, unrecorded, err := n.news(ctx, r)
-	if err != nil || len(all) == 0 && !unrecorded { // if a row is missing, taking the turn shows whether the warehouse takes writes
+	if err != nil || len(all) == 0 && !unrecorded { // unrecorded: see whether it can be written
 		return err
 	}
 	giveBack, err := n.turn(ctx, warehouse.TurnOfEdges)

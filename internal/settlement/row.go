@@ -36,9 +36,9 @@ func Columns() []Column {
 		{"fee", false, "what the bank kept, in the same currency; empty: nothing"},
 		{"payout_currency", false, "the currency in which it was sent, where it was converted"},
 		{"payout_amount", false, "what was sent, in that currency"},
-		{columnPayouts(), false, "the ids of the payouts that it settles, with spaces between; empty: found by reference or amount"},
+		{columnPayouts(), false, "the ids of its payouts, separated by spaces; if empty, matched by reference or amount"},
 		{"text", false, "in the words of the bank"},
-		{"account", false, "the account of the configuration; needed when there are several and --account is not given"},
+		{"account", false, "the account in the configuration; needed if there are several and no --account"},
 	}
 }
 

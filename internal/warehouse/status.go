@@ -21,7 +21,7 @@ type StreamStatus struct {
 	Waiting     uint64     `json:"waiting"`    // rows that the last list no longer had, and that wait for a confirmation before they are deleted
 	Faults      Faults     `json:"faults"`
 	Watermark   *time.Time `json:"watermark"`
-	Scope       string     `json:"scope,omitempty"` // the scope of the last complete list (catalog.Scope.Encode); "": all of the stream
+	Scope       string     `json:"scope,omitempty"` // of the last complete list (catalog.Scope.Encode); "": all
 	Now         time.Time  `json:"now"`             // by the clock of the warehouse
 }
 
