@@ -40,6 +40,7 @@ type derived struct {
 	// the tables before it.
 	rebuild func(x script, into string) []string
 	nothing string // the condition on rows that say no more than a missing one; "": there are none
+	once    bool   // what fill gives in a first load has each key once, and may be as many rows as the stream has
 	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
 }
 
@@ -74,6 +75,11 @@ func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.su
 func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
+	once := settings
+	if c.First {
+		once = maps.Clone(settings)
+		maps.Copy(once, onceSettings(c, c.written()))
+	}
 	if changed := w.script.names["changed"]; w.Stream.Sales && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
@@ -86,7 +92,11 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	}
 	for _, t := range w.filled {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
-		if err := w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, settings), args...); err != nil {
+		own := settings
+		if t.once {
+			own = once
+		}
+		if err := w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...); err != nil {
 			return err
 		}
 	}

@@ -46,6 +46,7 @@ func payoutTransactionsTable() keyed {
 			{"payout_id", "Int64", "Payout that the transaction carries or carried"},
 			{"id", "UUID", "Transaction identifier"},
 		}, memberValues)
+	t.once = true
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
 			return []string{t.insertAll(delta, stampedRows(x.names["delta"],
