@@ -35,7 +35,19 @@ func TestLargeFirstLoad(t *testing.T) {
 	for n := range twice {
 		again = append(again, paidSale(n, "CONFIRMED", day2))
 	}
-	first := load(t, w, "transactions", Part, append(pages, sales(again...))...)
+	r := begin(t, w, "transactions")
+	stage(t, w, r, append(pages, sales(again...))...)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, largeFirst+twice)
+	must(t, err)
+	keys, err := w.Writer(r).PlannedKeys(t.Context(), c)
+	must(t, err)
+	if n := text(t, w, "SELECT count() FROM "+r.changes()); n[0] != "0" || len(keys) != largeFirst {
+		t.Errorf("%s keys were compared, %d are planned", n[0], len(keys))
+	}
+	first := publish(t, w, r, Part) // plans again
+	if d := cmp.Diff(first, c); d != "" {
+		t.Error(d)
+	}
 	if d := cmp.Diff(Changes{Inserted: largeFirst, Staged: largeFirst + twice, Distinct: largeFirst, First: true},
 		first); d != "" {
 		t.Error(d)
