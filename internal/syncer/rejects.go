@@ -263,8 +263,8 @@ func (t *rejects) flush(ctx context.Context) error {
 }
 
 // judge is the check that decides what became of each reject.
-func (t *rejects) judge(ctx context.Context, _ *warehouse.Changes) error {
-	changed, err := t.run.writer().PlannedKeys(ctx)
+func (t *rejects) judge(ctx context.Context, c *warehouse.Changes) error {
+	changed, err := t.run.writer().PlannedKeys(ctx, *c)
 	if err != nil {
 		return err
 	}

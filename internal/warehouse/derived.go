@@ -2,12 +2,15 @@ package warehouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
 
 	"dealhouse/internal/catalog"
 )
@@ -34,6 +37,9 @@ type derived struct {
 	// touched is a query that counts the rows of a run that concern the table; "" means none. If the count is 0, the
 	// table gets no delta. nil: any run may change the table.
 	touched func(x script, c Changes) string
+	// after is the table whose delta fill reads, which comes before it; "": it reads that of the stream alone. No table
+	// comes after one that itself comes after another.
+	after string
 	// lacking is a statement for the rows that fill cannot compute, and a query that counts them. nil: fill computes
 	// all.
 	lacking func(x script, delta string) (when, statement string)
@@ -41,6 +47,7 @@ type derived struct {
 	// the tables before it.
 	rebuild func(x script, into string) []string
 	nothing string // the condition on rows that say no more than a missing one; "": there are none
+	once    bool   // what fill gives in a first load has each key once, and may be as many rows as the stream has
 	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
 }
 
@@ -75,6 +82,11 @@ func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.su
 func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
+	once := settings
+	if c.First {
+		once = maps.Clone(settings)
+		maps.Copy(once, onceSettings(c, c.written()))
+	}
 	if changed := w.script.names["changed"]; w.Stream.Sales && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
@@ -85,13 +97,77 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	if w.filled, err = w.touched(ctx, c, args); err != nil {
 		return err
 	}
-	for _, t := range w.filled {
+	fill := func(ctx context.Context, t derived) error {
 		delta := w.dialect.ofRun(w.derivedDelta(t.table))
-		if err := w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, settings), args...); err != nil {
+		own := settings
+		if t.once {
+			own = once
+		}
+		return w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...)
+	}
+	if c.allNew() {
+		return sideBySide(ctx, w.filled, fill)
+	}
+	for _, t := range w.filled {
+		if err := fill(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sideBySide fills tables two at a time, each after the one that it reads. The first error stops the others, and is
+// returned when they have ended. Of many rows each takes a second of one processor; of few there is nothing to gain.
+func sideBySide(ctx context.Context, tables []derived, fill func(context.Context, derived) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for i, t := range tables {
+		if t.after != "" {
+			continue
+		}
+		group.Go(contained(func() error {
+			if err := fill(ctx, t); err != nil {
+				return err
+			}
+			for _, next := range tables[i+1:] {
+				if next.after != t.table {
+					continue
+				}
+				if err := fill(ctx, next); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	err := group.Wait()
+	if p, panicked := errors.AsType[*sidePanic](err); panicked {
+		panic(p)
+	}
+	return err
+}
+
+// sidePanic is a panic of a goroutine, to be raised again in the one that waits for it, where it ends the run alone.
+type sidePanic struct {
+	value any
+	stack []byte
+}
+
+func (p *sidePanic) Error() string { return fmt.Sprint(p.value) }
+
+// Stack is where it came from.
+func (p *sidePanic) Stack() []byte { return p.stack }
+
+// contained makes an error of a panic.
+func contained(do func() error) func() error {
+	return func() (err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = &sidePanic{value, debug.Stack()}
+			}
+		}()
+		return do()
+	}
 }
 
 // touched are the derived tables that the run changes.

@@ -46,6 +46,7 @@ func payoutTransactionsTable() keyed {
 			{"payout_id", "Int64", "Payout that the transaction carries or carried"},
 			{"id", "UUID", "Transaction identifier"},
 		}, memberValues)
+	t.once = true
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
 			return []string{t.insertAll(delta, stampedRows(x.names["delta"],
@@ -194,6 +195,7 @@ func payoutMovesTable() keyed {
 		}, []column{
 			{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
 		})
+	t.after = membersTable
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
 			return nil // each has one version
@@ -242,6 +244,7 @@ func payoutSumsTable() keyed {
 			{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
 			{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
 		})
+	t.after = membersTable
 	t.fill = func(x script, delta string, first bool) []string {
 		members := x.dialect.ofRun(x.derivedDelta(membersTable))
 		if first {

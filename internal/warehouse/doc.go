@@ -3,8 +3,9 @@
 //
 // A run's rows go through three tables. <stream>_staging takes them as they arrive, one partition for each run; nobody
 // reads it. <stream>_changes_<run> has the keys that are new, changed or gone, found by comparing key, version and
-// hash. <stream>_delta_<run> has the complete rows of those keys; its parts are then attached to <stream>_versions and
-// <stream>_latest, behind which are the views that people query.
+// hash; where a large first load has nothing to be compared with, it is empty. <stream>_delta_<run> has the complete
+// rows of those keys; its parts are then attached to <stream>_versions and <stream>_latest, behind which are the views
+// that people query.
 //
 // Where to look: a Reader only reads. A Writer writes for one run: Stage, Plan, Prepare, Publish, Discard, Recover. A
 // Lease is the right to run a stream. Migrate makes and upgrades the schema. The texts of the statements are functions

@@ -35,7 +35,7 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 			"from": from})}
 	}
 	return derived{
-		table: keysTable(s),
+		table: keysTable(s), once: true,
 		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)",
 			"(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
 			"Storage beside "+s.Name+"_latest: what a run compares its rows with"),

@@ -65,14 +65,23 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	if scope == Whole {
 		compared = c.Distinct + c.Live
 	}
-	if err := w.execAll(ctx, []step{
-		{statement: w.script.dropOldChanges()}, {statement: w.script.createChanges()},
-		{statement: w.script.insertChanges(scope, c.Ahead > 0), settings: joinSettings(compared)},
-	}, args...); err != nil {
+	steps := []step{{statement: w.script.dropOldChanges()}, {statement: w.script.createChanges()}}
+	if !c.allNew() {
+		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0), settings: joinSettings(compared)})
+	}
+	if err := w.execAll(ctx, steps, args...); err != nil {
 		return err
+	}
+	if c.allNew() {
+		c.Inserted = c.Distinct
+		return nil
 	}
 	return w.count(ctx, c)
 }
+
+// allNew says that the staged rows were not compared: there is nothing to compare them with, and every one of them is
+// inserted with its own version. The table of changes is empty then. It is worth it only where there are many.
+func (c Changes) allNew() bool { return c.First && c.Distinct >= largeFirst }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
 // derived tables of the stream are wrong, and are computed again.
@@ -131,7 +140,10 @@ func (w *Writer) args(now time.Time) []any {
 }
 
 // PlannedKeys are the keys of the rows that the run's plan inserts or updates.
-func (w *Writer) PlannedKeys(ctx context.Context) (map[string]bool, error) {
+func (w *Writer) PlannedKeys(ctx context.Context, c Changes) (map[string]bool, error) {
+	if c.allNew() {
+		return w.StagedKeys(ctx)
+	}
 	return w.keys(ctx, w.script.selectPlannedKeys())
 }
 

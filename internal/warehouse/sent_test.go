@@ -173,7 +173,7 @@ func everyStep(t *testing.T, w, aside *Warehouse, s *catalog.Stream) {
 		if c.Deleted == 0 || c.Updated == 0 || c.Ahead == 0 && s.VersionField() >= 0 {
 			t.Errorf("the second list of %s leaves statements out: %+v", s.Name, c)
 		}
-		_, err := x.PlannedKeys(ctx)
+		_, err := x.PlannedKeys(ctx, c)
 		must(t, err)
 		_, err = x.PlannedDeletes(ctx, goldenLimit)
 		must(t, err)
