@@ -213,8 +213,8 @@ func (p *pool) look(ctx context.Context, name string) (tables map[string]string,
 var withoutID = regexp.MustCompile(`^ATTACH (\w+) _ UUID '[0-9a-f-]+'\s*`)
 
 // definitions reads the folder in which the engine has a file for each table and view of a database: its id, and the
-// statement that made it, of which the kind and what follows the id is returned. The engine itself would take as long as a test to write all of them out. A database that is no
-// more has none.
+// statement that made it, of which the kind and what follows the id is returned. The engine itself would take as long as
+// a test to write all of them out. A database that is no more has none.
 func definitions(folder string) (map[string]string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
