@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database st
 		if _, err := store.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d.tables, d.rows, err = shared.look(t.Context(), d.name); err != nil {
+		if err := shared.learn(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +62,7 @@ func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database st
 // database is one that is migrated. Its tables and rows are those that it has when it is empty.
 type database struct {
 	name   string
-	tables map[string]string // how each is defined; nil before it is migrated
+	tables map[string]string // how each is defined, without its id; nil before it is migrated
 	rows   map[string]uint64 // of the tables that have any
 }
 
@@ -88,6 +89,24 @@ func (p *pool) take() *database {
 	return &database{name: fmt.Sprintf("test_%s%d", ofThisProcess(), p.made)}
 }
 
+// learn notes what a database is that was just migrated, and keeps a copy of the rows that the migration has written.
+func (p *pool) learn(ctx context.Context, d *database) (err error) {
+	if d.tables, d.rows, err = p.look(ctx, d.name); err != nil || Cluster() != "" {
+		return err
+	}
+	for name := range d.rows {
+		if err := p.admin.Exec(ctx, "CREATE TABLE "+d.copyOf(name)+" CLONE AS "+d.table(name)); err != nil {
+			return fmt.Errorf("copying the rows of an empty database: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *database) table(name string) string { return d.name + ".`" + name + "`" }
+
+// copyOf is the table with the rows that a table has when the database is empty.
+func (d *database) copyOf(name string) string { return "default.`" + d.name + "_" + name + "`" }
+
 // giveBack empties a database for the next test, or drops it (enginetest-2).
 func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
 	reusable := false
@@ -96,6 +115,9 @@ func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
 		reusable, err = p.empty(ctx, d)
 	}
 	if err != nil || !reusable {
+		for name := range d.rows {
+			err = errors.Join(err, p.admin.Exec(ctx, "DROP TABLE IF EXISTS "+d.copyOf(name)+" SYNC"))
+		}
 		return errors.Join(err, p.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+d.name+" SYNC"))
 	}
 	p.mu.Lock()
@@ -114,25 +136,63 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 		if _, known := d.tables[name]; known {
 			continue
 		}
-		if err := p.admin.Exec(ctx, "DROP TABLE "+d.name+".`"+name+"` SYNC"); err != nil {
+		if err := p.admin.Exec(ctx, "DROP TABLE "+d.table(name)+" SYNC"); err != nil {
 			return false, fmt.Errorf("dropping what a test left: %w", err)
 		}
 		delete(tables, name)
 		delete(rows, name)
 	}
 	if !maps.Equal(tables, d.tables) {
-		return false, nil
+		if Cluster() != "" {
+			return false, nil
+		}
+		if err := p.mend(ctx, d, tables); err != nil {
+			return false, err
+		}
+		if tables, rows, err = p.look(ctx, d.name); err != nil || !maps.Equal(tables, d.tables) {
+			return false, err
+		}
 	}
-	for name := range rows {
-		if d.rows[name] > 0 { // what the migration itself has written
+	for name, n := range d.rows {
+		if rows[name] == n || Cluster() != "" {
 			continue
 		}
-		if err := p.admin.Exec(ctx, "TRUNCATE TABLE "+d.name+".`"+name+"` SYNC"); err != nil {
+		for _, statement := range []string{"TRUNCATE TABLE " + d.table(name) + " SYNC",
+			"ALTER TABLE " + d.table(name) + " ATTACH PARTITION ALL FROM " + d.copyOf(name)} {
+			if err := p.admin.Exec(ctx, statement); err != nil {
+				return false, fmt.Errorf("bringing back what the migration has written: %w", err)
+			}
+		}
+		rows[name] = n
+	}
+	for name := range rows {
+		if d.rows[name] > 0 {
+			continue
+		}
+		if err := p.admin.Exec(ctx, "TRUNCATE TABLE "+d.table(name)+" SYNC"); err != nil {
 			return false, fmt.Errorf("emptying a table of a test: %w", err)
 		}
 		delete(rows, name)
 	}
 	return maps.Equal(rows, d.rows), nil
+}
+
+// mend makes the tables and views anew that a test has changed or dropped: a few statements, where a migration has
+// hundreds.
+func (p *pool) mend(ctx context.Context, d *database, tables map[string]string) error {
+	for name, definition := range d.tables {
+		if tables[name] == definition {
+			continue
+		}
+		kind, rest, _ := strings.Cut(definition, " ")
+		for _, statement := range []string{"DROP TABLE IF EXISTS " + d.table(name) + " SYNC",
+			"CREATE " + kind + " " + d.table(name) + " " + rest} {
+			if err := p.admin.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("making anew what a test has changed: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // look reads how the tables of a database are defined, and how many rows they have.
@@ -149,9 +209,12 @@ func (p *pool) look(ctx context.Context, name string) (tables map[string]string,
 	return tables, rows, err
 }
 
+// withoutID leaves the kind, and what follows the id: what is made again in the same way has another id.
+var withoutID = regexp.MustCompile(`^ATTACH (\w+) _ UUID '[0-9a-f-]+'\s*`)
+
 // definitions reads the folder in which the engine has a file for each table and view of a database: its id, and the
-// statement that made it. The engine itself would take as long as a test to write all of them out. A database that is no
-// more has none.
+// statement that made it, of which the kind and what follows the id is returned. The engine itself would take as long as
+// a test to write all of them out. A database that is no more has none.
 func definitions(folder string) (map[string]string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +234,7 @@ func definitions(folder string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		tables[name] = string(text)
+		tables[name] = withoutID.ReplaceAllString(string(text), "$1 ")
 	}
 	return tables, nil
 }

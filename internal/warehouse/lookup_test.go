@@ -58,6 +58,9 @@ func TestLookup(t *testing.T) {
 		load(t, w, "transactions", step.scope, step.rows)
 		for range 2 {
 			for user, want := range map[string][]string{"u1": step.u1, "u2": step.u2, "nobody": nil} {
+				if user == "nobody" && i > 0 && !enginetest.Wide() {
+					continue
+				}
 				wantRows(t, w, "SELECT id FROM transactions_by_passback_uid(passback_uid = '"+user+"') ORDER BY id", want...)
 				wantRows(t, w, "SELECT id FROM transactions WHERE passback_uid = '"+user+"' ORDER BY id", want...)
 			}

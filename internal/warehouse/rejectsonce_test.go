@@ -57,7 +57,8 @@ func TestRejectsAreKeptOnce(t *testing.T) {
 		{Reason: "missing_key", Raw: `{"code":1}`}, {Reason: "missing_key", Raw: `{"code":2}`},
 	}
 	first := meets(t, w, "incremental", OutcomeSuccess, bad...)
-	for range 8 {
+	more := enginetest.Sample(3, 8)
+	for range more {
 		meets(t, w, "incremental", OutcomeSuccess, bad...)
 	}
 	last := meets(t, w, "incremental", OutcomeSuccess, bad...)
@@ -67,7 +68,7 @@ func TestRejectsAreKeptOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := slicesOf(len(bad), "10 open 1 1")
+	want := slicesOf(len(bad), fmt.Sprint(more+2, " open 1 1"))
 	of := fmt.Sprintf("times, state, run_id = '%s', first_seen_at < seen_at", last.ID)
 	if d := cmp.Diff(want, listed(t, w, of)); d != "" {
 		t.Error(d)
@@ -82,7 +83,7 @@ func TestRejectsAreKeptOnce(t *testing.T) {
 		t.Errorf("%s rows are stored of %d values", got[0], len(bad))
 	}
 	found, err := w.RejectedRecords(t.Context(), RejectFilter{RunID: last.ID})
-	if err != nil || len(found) != len(bad) || found[0].Times != 10 || !found[0].FirstSeen.Before(found[0].SeenAt) {
+	if err != nil || len(found) != len(bad) || found[0].Times != uint64(more+2) || !found[0].FirstSeen.Before(found[0].SeenAt) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if found, err = w.RejectedRecords(t.Context(), RejectFilter{RunID: first.ID}); err != nil || len(found) != 0 {
