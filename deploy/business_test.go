@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +20,11 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
@@ -42,8 +45,8 @@ const salesPanel = 2
 // singleSales has the rows of which daily_sales has sums.
 const singleSales = "(SELECT *, toDate32(sold_at) AS day, toUInt64(1) AS transactions FROM transactions)"
 
-// TestBusinessDashboard runs every query of the dashboard on a warehouse that a user's commands have filled: each gives
-// rows, in the form that its panel wants.
+// TestBusinessDashboard runs every query of the dashboard on a warehouse that was loaded, in wide samples by a user's
+// commands: each gives rows, in the form that its panel wants.
 func TestBusinessDashboard(t *testing.T) {
 	w, now := filled(t)
 	d := readDashboard(t, "business.json")
@@ -168,11 +171,76 @@ func TestVariablesCannotBreakOut(t *testing.T) {
 // filled loads a simulated API twice, a month apart.
 func filled(t *testing.T) (*warehouse.Warehouse, time.Time) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "data")
-	now := fill(t, dir, apisim.Options{
+	dir, month := filepath.Join(t.TempDir(), "data"), 30*24*time.Hour
+	o := apisim.Options{
 		Retailers: 30, Promotions: 60, Coupons: 60, CashbackOffers: 60, Transactions: 1500, Products: 60, HistoryDays: 30,
-	}, func(sim *apisim.Sim) { addHostile(t, sim) }, 30*24*time.Hour)
+	}
+	prepare := func(sim *apisim.Sim) { addHostile(t, sim) }
+	if !enginetest.Wide() { // to build the program and to run it takes longer than all queries
+		return load(t, dir, o, prepare, month)
+	}
+	now := fill(t, dir, o, prepare, month)
 	return open(t, dir), now
+}
+
+// load does what fill does without the program, and opens the folder.
+func load(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim),
+	steps ...time.Duration) (*warehouse.Warehouse, time.Time) {
+	t.Helper()
+	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, Interpreted: true}) // which all that opens it here shares
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := open(t, dir)
+	if _, err := w.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := syncer.New(syncer.Options{Warehouse: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim, url := serve(t, o, prepare)
+	var jobs []syncer.Job
+	for _, account := range sim.Orgs() {
+		key, _ := sim.Keys(account)
+		client, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		for _, stream := range catalog.All() {
+			job := syncer.NewJob(account, stream, client)
+			job.MaxDeleteRatio = maxDeleteRatio
+			jobs = append(jobs, job)
+		}
+	}
+	for _, step := range append([]time.Duration{0}, steps...) {
+		sim.Advance(step)
+		for _, r := range s.All(t.Context(), jobs) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	return w, sim.Now()
+}
+
+// maxDeleteRatio lets a month pass between two loads.
+const maxDeleteRatio = 0.9
+
+// serve is a simulated API of the accounts acme and globex.
+func serve(t testing.TB, o apisim.Options, prepare func(*apisim.Sim)) (sim *apisim.Sim, url string) {
+	t.Helper()
+	o.Orgs = []apisim.Org{{Name: "acme", Key: "acme-key"}, {Name: "globex", Key: "globex-key"}}
+	o.Settings.PageSize = 1000
+	sim, url = enginetest.Serve(t, o)
+	prepare(sim)
+	return sim, url
 }
 
 // open opens the folder of a warehouse.
@@ -195,24 +263,17 @@ func open(t testing.TB, dir string) *warehouse.Warehouse {
 func fill(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim),
 	steps ...time.Duration) (now time.Time) {
 	t.Helper()
-	o.Orgs = []apisim.Org{{Name: "acme", Key: "acme-key"}, {Name: "globex", Key: "globex-key"}}
-	o.Settings.PageSize = 1000
-	sim, err := apisim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prepare(sim)
-	server := httptest.NewServer(sim)
-	defer server.Close()
+	sim, url := serve(t, o, prepare)
 	program := filepath.Join(t.TempDir(), "dealhouse")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/dealhouse")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	config := filepath.Join(t.TempDir(), "dealhouse.toml")
-	text := fmt.Sprintf("[warehouse]\ndsn = \"embedded:%s\"\n[defaults]\nrequests_per_second = 1000\nmax_delete_ratio = 0.9\n", dir)
+	text := fmt.Sprintf("[warehouse]\ndsn = \"embedded:%s\"\n[defaults]\nrequests_per_second = 1000\nmax_delete_ratio = %v\n",
+		dir, maxDeleteRatio)
 	for _, name := range []string{"acme", "globex"} {
-		text += fmt.Sprintf("[[account]]\nname = %q\nbase_url = %q\napi_key = \"%s-key\"\n", name, server.URL, name)
+		text += fmt.Sprintf("[[account]]\nname = %q\nbase_url = %q\napi_key = \"%s-key\"\n", name, url, name)
 	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
