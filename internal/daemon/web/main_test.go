@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,23 @@ func newBenchAt(t testing.TB, world time.Time) *bench {
 
 // loaded is how many rows of a stream a complete run finds.
 func (b *bench) loaded(account, stream string) uint64 { return uint64(b.Count(stream, account)) }
+
+// narrow leaves only some streams in the configuration, unless a wide sample is asked for: each run costs its time.
+func (b *bench) narrow(streams ...string) {
+	if !enginetest.Wide() {
+		b.streams = slices.DeleteFunc(b.streams, func(s Stream) bool { return !slices.Contains(streams, s.Stream) })
+	}
+}
+
+// configured are the streams of an account.
+func (b *bench) configured(account string) (streams []string) {
+	for _, s := range b.streams {
+		if s.Account == account {
+			streams = append(streams, s.Stream)
+		}
+	}
+	return streams
+}
 
 func (b *bench) find(account, stream string) *Stream {
 	for i := range b.streams {

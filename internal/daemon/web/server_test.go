@@ -34,7 +34,8 @@ func as(user, password string) func(*http.Request) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.mustSync(t, "acme")
+	b.narrow("coupons", "transactions", "products")
+	b.mustSync(t, "acme", b.configured("acme")...)
 	b.fail(t, "acme", "coupons")
 	x := b.serve(t, nil)
 	inline := regexp.MustCompile(`(?i)<script(\s[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
