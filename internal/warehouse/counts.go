@@ -97,6 +97,10 @@ func sortedBy(create string) string {
 // nullsEqual makes joins match keys that are NULL.
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
+// fewKeys is how many rows of a stream a run changes at most for its keys to be counted in sets, which are in memory.
+// A price history has many more rows than its stream.
+const fewKeys = 10_000
+
 // countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
 // merged for one without duplicates (warehouse-1).
 func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
@@ -104,12 +108,16 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 	if len(deltas) == 0 {
 		return nil, nil
 	}
-	type count struct {
+	type counted struct {
 		table      string
 		rows, keys uint64
 	}
-	rows, err := w.conn.Query(ctx, countKeys(deltas))
-	counts, err := scanned(rows, err, func(n *count) []any { return []any{&n.table, &n.rows, &n.keys} })
+	count := countKeys
+	if w.Stream.Child == nil && c.written() <= fewKeys {
+		count = countFewKeys
+	}
+	rows, err := w.conn.Query(ctx, count(deltas))
+	counts, err := scanned(rows, err, func(n *counted) []any { return []any{&n.table, &n.rows, &n.keys} })
 	if err != nil {
 		return nil, fmt.Errorf("counting what is prepared: %w", err)
 	}

@@ -141,29 +141,29 @@ func sideBySide(ctx context.Context, tables []derived, fill func(context.Context
 		}))
 	}
 	err := group.Wait()
-	if p, panicked := errors.AsType[*sidePanic](err); panicked {
+	if p, panicked := errors.AsType[*panicError](err); panicked {
 		panic(p)
 	}
 	return err
 }
 
-// sidePanic is a panic of a goroutine, to be raised again in the one that waits for it, where it ends the run alone.
-type sidePanic struct {
+// panicError is a panic of a goroutine, to be raised again in the one that waits for it, where it ends the run alone.
+type panicError struct {
 	value any
 	stack []byte
 }
 
-func (p *sidePanic) Error() string { return fmt.Sprint(p.value) }
+func (p *panicError) Error() string { return fmt.Sprint(p.value) }
 
 // Stack is where it came from.
-func (p *sidePanic) Stack() []byte { return p.stack }
+func (p *panicError) Stack() []byte { return p.stack }
 
 // contained makes an error of a panic.
 func contained(do func() error) func() error {
 	return func() (err error) {
 		defer func() {
 			if value := recover(); value != nil {
-				err = &sidePanic{value, debug.Stack()}
+				err = &panicError{value, debug.Stack()}
 			}
 		}()
 		return do()

@@ -246,6 +246,9 @@ func ofPublication(d dialect, x script) []statement {
 	add("selectParts", selectParts(d))
 	w := &Writer{pool: &pool{dialect: d}, Run: x.Run, script: x, filled: derivedTables(x.Stream)}
 	add("countKeys", countKeys(w.deltas(Changes{Inserted: 1})))
+	if x.Stream.Child == nil {
+		add("countFewKeys", countFewKeys(w.deltas(Changes{Inserted: 1})))
+	}
 	add("dropDelta of what is prepared", dropDelta(w.prepared()...))
 	add("dropTable of what is prepared", dropTable(w.prepared()...))
 	for _, table := range tables {

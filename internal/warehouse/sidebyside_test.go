@@ -62,7 +62,7 @@ func TestSideBySide(t *testing.T) {
 	}
 
 	defer func() {
-		if p, is := recover().(*sidePanic); !is || p.value != "oops" || len(p.Stack()) == 0 {
+		if p, is := recover().(*panicError); !is || p.value != "oops" || len(p.Stack()) == 0 {
 			t.Errorf("the panic was %v", p)
 		}
 	}()

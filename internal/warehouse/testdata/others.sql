@@ -188,20 +188,20 @@ UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(row
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- Writer.countPrepared
-SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_keys_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_live_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_decided_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_named_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sales_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
-FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
+SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys
+FROM transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+FROM transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys
+FROM transactions_live_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+FROM transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys
+FROM transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys
+FROM sales_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
+FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
 -- Writer.drop
 DROP TABLE IF EXISTS cashback_offers_delta_0000000000004000800000000000a11e, cashback_offers_changes_0000000000004000800000000000a11e SYNC;

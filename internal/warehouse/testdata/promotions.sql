@@ -693,6 +693,10 @@ SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND nam
 SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM promotions_delta_0000000000004000800000000000a11e);
 
+-- countFewKeys
+SELECT 'promotions_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+FROM promotions_delta_0000000000004000800000000000a11e;
+
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;
 
