@@ -98,8 +98,8 @@ func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) war
 		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside, Ended: r.published}
 }
 
-// published moves the end of the run to now; until then it is when the run began to publish. The local clock may have been set
-// back meanwhile: a run does not end before its rows are dated.
+// published moves the end of the run to now; until then it is when the run began to publish. The local clock may have
+// been set back meanwhile: a run does not end before its rows are dated.
 func (r *run) published() time.Time {
 	if now := r.session.now(r.session.local()); now.After(r.record.FinishedAt) {
 		r.record.FinishedAt = now
