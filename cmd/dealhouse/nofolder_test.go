@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"dealhouse/internal/apisim"
 )
 
@@ -61,18 +59,6 @@ func TestOnlyLoadingMakesTheFolder(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(b.dir)); err != nil || len(entries) > 0 {
 		t.Errorf("left beside the folder: %v %v", entries, err)
 	}
-}
-
-// commandNames are the commands that do something, with those above them.
-func commandNames(cmd *cobra.Command, above string) (names []string) {
-	for _, c := range cmd.Commands() {
-		name := strings.TrimSpace(above + " " + c.Name())
-		if c.Runnable() && c.Name() != "help" {
-			names = append(names, name)
-		}
-		names = append(names, commandNames(c, name)...)
-	}
-	return names
 }
 
 // A configuration is checked without its secrets, without network and without a warehouse, and all its mistakes are

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 // Mistakes of the user end with one message that says what to do, and code 2; an unreachable warehouse with code 1.
@@ -85,6 +87,18 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// commandNames are the commands that do something, with those above them.
+func commandNames(cmd *cobra.Command, above string) (names []string) {
+	for _, c := range cmd.Commands() {
+		name := strings.TrimSpace(above + " " + c.Name())
+		if c.Runnable() && c.Name() != "help" {
+			names = append(names, name)
+		}
+		names = append(names, commandNames(c, name)...)
+	}
+	return names
 }
 
 // Every command explains itself, and the README names it.
