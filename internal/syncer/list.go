@@ -216,13 +216,16 @@ func (l *list) stage(ctx context.Context, f filled) error {
 }
 
 // leavePlace saves the place of a walk that ends with an error, so that the next run goes on from its last batch. Where
-// another worker has taken the stream over, and has put its own place there or cleared it, this one keeps out.
+// another worker has taken the stream over, the place is that one's. A warehouse that does not answer is not waited for:
+// without the place, some pages are read again.
 func (l *list) leavePlace(ctx context.Context, cause error) {
 	if l.place == nil || errors.Is(cause, warehouse.ErrLeaseLost) || !resumable(cause) {
 		return
 	}
-	mine, err := l.run.writer().HasCheckpoint(ctx)
-	if err == nil && mine {
+	ctx, cancel := context.WithTimeout(ctx, l.session.cleanupTimeout)
+	defer cancel()
+	err := l.session.lease.Check(ctx)
+	if err == nil {
 		err = l.savePlace(ctx)
 	}
 	if err != nil {

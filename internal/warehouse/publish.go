@@ -131,10 +131,10 @@ func (p publication) finish(ctx context.Context) error {
 }
 
 // saveRow writes the row of the run over the one that was seen, if any was looked for. What the run changes is attached
-// by then.
+// by then. A worker that stood still and lost the stream does not date its run after what the next one has read.
 func (p publication) saveRow(ctx context.Context) error {
 	record := p.intent.Record
-	if p.intent.Ended != nil {
+	if p.intent.Ended != nil && p.stillHeld(ctx) == nil {
 		record.FinishedAt = p.intent.Ended()
 	}
 	if p.seen.local.IsZero() {

@@ -24,9 +24,8 @@ var freshLooks = freshModes + " AND " + notAhead
 const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
 
 // selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once for all but what
-// has
-// failed since the last success: there may be a million. What has failed is read without FINAL. A row that was replaced
-// by that of a success began with it, and so does not count.
+// has failed since the last success: there may be a million. What has failed is read without FINAL. A row that was
+// replaced by that of a success began with it, and so does not count.
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
     ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
