@@ -36,9 +36,8 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 		{
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
 			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase }, checkViewsDatabase),
-			doc: `A second database with the views alone, for people and BI tools: it has no tables, and who may read it needs
-no right on those. ` + "`dealhouse migrate`" +
-				` makes it and keeps it in step, and so does a sync. Empty: there is none.`,
+			doc: `A second database with only the views, for people and BI tools. Readers of it need no right on the tables. ` +
+				"`dealhouse migrate` and every sync make it and keep it up to date. Empty: there is none.",
 		},
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
