@@ -7,7 +7,7 @@ import (
 	"dealhouse/internal/chdb/share"
 )
 
-// What an engine is asked for, and what it answers where it cannot, is the same with the engine and without it.
+// Options and errors are the same with the engine and without it.
 type (
 	// Options says how to open the engine. Only Dir has to be set.
 	Options = contract.Options
@@ -49,7 +49,7 @@ func BackupFolder(dir string) string { return contract.BackupFolder(dir) }
 const (
 	// EnvLibrary is the environment variable that names a libchdb to use instead of the pinned one.
 	EnvLibrary = contract.EnvLibrary
-	// OwnCluster is the name of the cluster whose shards are all the engine itself (Options.Shards).
+	// OwnCluster is the name of the cluster in which every shard is the engine itself (Options.Shards).
 	OwnCluster = contract.OwnCluster
 	// Version is the release of the engine that Open downloads when it has none.
 	Version = contract.Version

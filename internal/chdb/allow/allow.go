@@ -8,7 +8,7 @@ import (
 )
 
 // The lists of what a statement may name, cut down once from the engine's own catalogues. A test compares them with the
-// engine: a new release that brings a name, or drops one, fails it.
+// engine: it fails if a new release adds or drops a name.
 //
 //go:embed *.txt
 var allowFiles embed.FS
@@ -39,7 +39,8 @@ func (l List) Allows(name string) bool {
 	return ok && e.Sign == 0
 }
 
-// Refuses tells whether the list says of name that it is not allowed. A name that it does not have is neither.
+// Refuses tells whether the list marks name as not allowed. A name that is not on the list is neither allowed nor
+// refused.
 func (l List) Refuses(name string) bool { return l[strings.ToLower(name)].Sign == '-' }
 
 // Lists are all there are.
@@ -75,7 +76,7 @@ func readList(file string) List {
 		e := readEntry(fields)
 		key := strings.ToLower(e.Name)
 		if l[key].Sign == '-' {
-			e.Sign = '-' // of two spellings the stricter counts
+			e.Sign = '-' // if two spellings differ, the stricter one counts
 		}
 		l[key] = e
 	}
@@ -113,7 +114,7 @@ var Combinators = []string{
 	"array", "null", "map", "if",
 }
 
-// Function finds what the lists say of a name in a call. Of those that they do not have, ok is false.
+// Function finds what the lists say about a name in a call. ok is false for a name that they do not have.
 func (l *Lists) Function(name string) (e Entry, ok bool) {
 	name = strings.ToLower(name)
 	if e, ok := l.Functions[name]; ok {

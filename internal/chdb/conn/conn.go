@@ -18,15 +18,15 @@ const defaultDatabase = "default"
 
 // Conn is one connection to the engine, used by one goroutine at a time (chdb-1).
 type Conn struct {
-	// Lib and C are for what only the C functions can do: they take C. Nothing else may be done with the connection
-	// meanwhile.
+	// Lib and C are for what only the C functions can do; pass C to them. Meanwhile the connection may not be used in
+	// any other way.
 	Lib *library.API
 	C   library.Pointer
 
 	handle library.Pointer // what connect returned; close wants it back
 	reader bool            // confined to reading; see Confine
 
-	// What the connection was last brought to (chdb-2).
+	// The database and settings that the connection was last given (chdb-2).
 	db       string
 	settings map[string]string
 	// Unknown is set when the state above may no longer be true; the connection is then closed instead of lent again
@@ -109,8 +109,8 @@ func (c *Conn) Confine() error {
 // SetReader switches to the role of readers, which can only read.
 const SetReader = "SET ROLE reader"
 
-// Readers may change no setting at all by themselves. This, and not 2, since 2
-// would let a query's own SETTINGS clause set whatever is not frozen.
+// Readers may change no setting at all by themselves. The value is 1 and not 2, because with 2 a query's own SETTINGS
+// clause could set everything that is not frozen.
 const (
 	lock   = "SET readonly = 1"
 	Unlock = "SET readonly = DEFAULT"
@@ -169,8 +169,8 @@ func (c *Conn) Classify(sql string) (Verdict, error) {
 	return Verdict{Count: out[1], Flags: out[2], Class: out[3]}, nil
 }
 
-// SyntaxError is what the parser has to say about a text that it refused, or
-// nil if it takes it after all. Nothing of the text is run: it is data here.
+// SyntaxError is the error of the parser for a text that it refused, or nil if it accepts the text after all. Nothing
+// of the text is run: it is data here.
 func (c *Conn) SyntaxError(sql string) error {
 	_, err := c.Buffered("SELECT formatQuery({q:String})", "Null", []library.Param{{Name: "q", Value: EscapeParam(sql)}})
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {

@@ -13,7 +13,7 @@ const EnvLibrary = "DEALHOUSE_CHDB_LIBRARY"
 // Version is the release of the engine that Open downloads when it has none.
 const Version = "26.7.3-stable.1"
 
-// OwnCluster is the name of the cluster whose shards are all the engine itself (Options.Shards).
+// OwnCluster is the name of the cluster in which every shard is the engine itself (Options.Shards).
 const OwnCluster = "itself"
 
 // Options says how to open the engine. Only Dir has to be set.

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// smallText is how many bytes of a request anybody may have here before its turn.
+	// smallText is how many bytes of any request are held before it has a turn or a place.
 	smallText = 64 << 10
 	// largestFrame is how many bytes a stranger's compressed frame may have, packed and unpacked. It is unpacked as a
 	// whole; ClickHouse's own programs make frames of 1 MiB, clickhouse-go of about 10.
 	largestFrame = 16 << 20
 )
 
-// bounds keeps what is held of requests that have no turn yet within bounds: only as many as have a place may hold more
-// than a little. The program's own requests have none: a nil pointer.
+// bounds limits the memory of requests that have no turn yet: only requests with a place may hold more than smallText.
+// The program's own requests have no bounds: a nil pointer.
 type bounds struct {
 	place func() (over func(), err error) // waits for one
 	over  func()
@@ -55,7 +55,7 @@ type frames struct {
 	frame  bytes.Buffer
 }
 
-// The header of a frame: a checksum, the method, and the sizes, of which the first counts itself and what follows.
+// The header of a frame: a checksum, the method, and two sizes. The first size counts itself and what follows it.
 const (
 	frameMethod, framePacked, frameUnpacked, frameHeader = 16, 17, 21, 25
 	frameCounted                                         = 9

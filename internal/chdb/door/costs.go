@@ -9,8 +9,8 @@ import (
 	"dealhouse/internal/chdb/recent"
 )
 
-// costs remembers for how long requests have held their turns lately: those of a connection, of an address, and of a
-// statement, whoever sent it.
+// costs remembers how long requests have held their turns lately, by connection, by address, and by statement. For a
+// statement it does not matter who sent it.
 type costs struct {
 	*recent.Map[string, time.Duration]
 }
@@ -18,15 +18,15 @@ type costs struct {
 // remembered is how many connections, addresses and statements are kept, in each of two generations.
 const remembered = 2048
 
-// source is what the cost of a request is told from before it runs.
+// source is what the expected cost of a request is looked up by, before it runs.
 type source struct {
 	statement  string // a hash, or "" where the cost lies in the data that the client sends
 	connection string
 	address    string
 }
 
-// sourceOf names the source of a request. Data come at the client's pace, so that an INSERT with data is not known by
-// its statement.
+// sourceOf names the source of a request. Data come at the client's pace, so the statement of an INSERT with data says
+// nothing about its cost.
 func sourceOf(req *http.Request, r *request) source {
 	s := source{connection: "connection " + req.RemoteAddr, address: "address " + req.RemoteAddr}
 	if host, _, err := net.SplitHostPort(req.RemoteAddr); err == nil {
@@ -39,9 +39,9 @@ func sourceOf(req *http.Request, r *request) source {
 	return s
 }
 
-// expect tells how long a request will hold its turn, going by others like it. The better of what is known of the
-// statement and of the connection counts: nobody can make another's statement look costly to one who asks little. A
-// stranger with a new statement is taken to be like the others at its address.
+// expect tells how long a request will hold its turn, going by others like it. It takes the lower of the costs known
+// for the statement and for the connection: so nobody can make a statement look costly for a client that asks for
+// little. A new connection with a new statement is expected to be like the others at its address.
 func (c *costs) expect(s source) time.Duration {
 	statement, known := c.Get(s.statement)
 	connection, met := c.Get(s.connection)

@@ -27,10 +27,10 @@ import (
 type handler struct {
 	engine *engine.Engine
 	o      contract.HandlerOptions
-	// readers and writers are apart, so that neither keeps the other waiting. writers
-	// leaves half of the connections to the program itself.
+	// readers and writers are separate, so that neither keeps the other waiting. writers leaves half of the connections
+	// to the program itself.
 	readers, writers *turns
-	// large are the places of requests that bring much before they have a turn.
+	// large has the places for requests that send much before they have a turn.
 	large *turns
 }
 
@@ -114,7 +114,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	turns := h.readers
 	if !r.ReadOnly {
 		turns = h.writers
-		// Who has not begun to send takes nobody's turn.
+		// A client that has not begun to send gets no turn yet.
 		if err := r.awaitData(); err != nil {
 			h.fail(w, 0, err)
 			return
@@ -133,7 +133,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer a.Body.Close()
-	// The clock starts again: what the client took to ask does not count.
+	// The clock starts again: the time that the client took to send its request does not count.
 	client.waited, client.bytes = 0, 0
 	h.send(w, req, client, a.Body, r.compress)
 }
@@ -143,7 +143,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 func (h *handler) answer(req *http.Request, client *peer, turns *turns,
 	r *request) (a *engine.Answer, over func(), err error) {
 	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
-	// Who asks for memory by name gets what it asks for.
+	// A request that names a limit of memory gets that limit, and so no trial.
 	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
 		trial, end, err := turns.take(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
 		if err != nil {
@@ -211,7 +211,7 @@ func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, b
 	}
 	var ex *clickhouse.Exception
 	if errors.As(err, &ex) && !framed {
-		// The frame in which a server tells of an error after the fact.
+		// A server reports an error in this frame after it has begun to send a result.
 		text := exception.Text(ex)
 		fmt.Fprintf(dst, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag)
 		if zip != nil {
@@ -249,7 +249,7 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 		h.o.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a query over HTTP failed",
 			slog.Int("code", int(ex.Code)), slog.String("error", ex.Message))
 	}
-	// Not the deadline of what came before on the same connection.
+	// The deadline of an earlier request on the same connection must not apply.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Grace))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -24,15 +24,15 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// maxHead is how much of a body is read in search of the end of an INSERT's
-// statement; behind it data may follow without bound.
+// maxHead is how much of a body is read to find the end of an INSERT's statement. The data after it may have any
+// length.
 const maxHead = 4 << 20
 
 // Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a
 // network.
 type Transport struct {
 	Engine *engine.Engine
-	// ReadOnly gives whatever is asked the rights of the read-only door, and no others.
+	// ReadOnly gives all requests the rights of the read-only door, and no others.
 	ReadOnly bool
 }
 
@@ -151,7 +151,7 @@ type request struct {
 // confine makes the request a read-only one.
 func (r *request) confine() error {
 	r.ReadOnly, r.Guarded = true, true
-	// It is read-only anyhow; a client that asks for it must not be refused.
+	// The request is read-only anyway; a client that asks for this must not be refused.
 	if v := r.Settings["readonly"]; v == "1" || v == "2" {
 		delete(r.Settings, "readonly")
 	}

@@ -14,8 +14,9 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// trial is a spare turn. A read is done in it from its beginning to its end, with little memory, before any of its
-// result is sent. What takes longer, or more, is broken off, which nobody sees: it goes on waiting for a turn.
+// trial is a spare turn. A read runs in it from its beginning to its end, with little memory, before any of its result
+// is sent. If the read needs more time or memory, it is broken off. No client sees this: the request goes on waiting
+// for a turn.
 type trial struct {
 	begin  time.Time
 	tooBig context.CancelCauseFunc // breaks it off
@@ -26,18 +27,19 @@ type trial struct {
 const (
 	// keptLong is how long all turns have to be held before spare ones are given.
 	keptLong = 300 * time.Millisecond
-	// longestTrial is how long a trial may take, and shortestTrial how long it may when another waits for one.
+	// longestTrial is how long a trial may take, and shortestTrial how long it may take while another request waits for
+	// one.
 	longestTrial, shortestTrial = time.Second, 250 * time.Millisecond
-	// briefResult is how many bytes a result may have that is kept until its end. It is sent outside of any turn, so it
-	// must be little: about what the system takes for a client that does not read.
+	// briefResult is the most bytes that the result of a trial may have. It is kept until its end and sent outside of
+	// any turn, so it must be small: about what the system buffers for a client that does not read.
 	briefResult = 64 << 10
 )
 
 // errNotBrief is why a trial is broken off.
 var errNotBrief = errors.New("it takes longer than a moment")
 
-// nextTrials gives spare turns to those that are due first among whoever they would do for, if all others are held for
-// long; t.mu is held.
+// nextTrials gives spare turns if all others are held for long: to the requests that are due first, among those for
+// which a spare turn would do; t.mu is held.
 func (t *turns) nextTrials() {
 	for _, since := range t.holders {
 		if time.Since(since) < keptLong {
@@ -77,7 +79,7 @@ func (t *turns) cutTrial() {
 	}
 }
 
-// try does a read in a spare turn. It fails with errNotBrief when it has to be done otherwise.
+// try does a read in a spare turn. It fails with errNotBrief if the read needs a turn of its own.
 func (t *trial) try(ctx context.Context, e *engine.Engine, r request) (*engine.Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTrial, errNotBrief)
 	defer cancel()

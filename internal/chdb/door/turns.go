@@ -15,10 +15,10 @@ import (
 	"dealhouse/internal/chdb/recent"
 )
 
-// turns bounds how many requests do something at once. A client that keeps its turn without using it, because it does
-// not send or does not read, loses it when another waits; one that asks for much waits for those that ask for little,
-// but not forever. While all turns are kept for long, spare ones are given for a moment, to try what may be done in it
-// (chdb-11).
+// turns bounds how many requests do something at once. If a client keeps its turn without using it, because it does not
+// send or does not read, it loses the turn when another waits. A client that asks for much waits for those that ask for
+// little, but not forever. While all turns are held for long, spare turns are given for a moment, to try requests that
+// may be done in that time (chdb-11).
 type turns struct {
 	costs costs
 
@@ -35,14 +35,15 @@ func newTurns(n int) *turns {
 		costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
-// stalled is how long a client may keep others waiting without a byte, and check how often that is looked at.
+// stalled is how long a client may keep others waiting without sending or reading a byte, and check is how often that
+// is looked at.
 const (
 	stalled = 200 * time.Millisecond
 	check   = 50 * time.Millisecond
 )
 
-// A request's turn is due when it comes, and later by so many times what it is expected to cost, but by no more than
-// half the time that it would wait at all.
+// A request's turn is due when it comes, plus deferral times its expected cost. The delay is at most half of the
+// longest time that the request would wait.
 const deferral = 20
 
 // waiter is one request that waits.
@@ -54,8 +55,8 @@ type waiter struct {
 	trial *trial        // set before that, when the turn is a spare one
 }
 
-// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do: then
-// there may be a trial, whose end the caller has to obey.
+// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do. Then the
+// caller may get a trial, and has to obey its end.
 func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration,
 	brief bool) (tr *trial, over func(), err error) {
 	w := &waiter{
@@ -149,7 +150,7 @@ func (t *turns) release(w *waiter) {
 	t.next()
 }
 
-// look is what those that wait do meanwhile: they see to it that nobody keeps them waiting without need.
+// look is called by requests while they wait: it makes sure that nobody keeps them waiting without need.
 func (t *turns) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +159,7 @@ func (t *turns) look() {
 	t.next()
 }
 
-// cutStalled ends what is between us and the client that has been idle for longest; t.mu is held.
+// cutStalled cuts the client that has been idle for longest; t.mu is held.
 func (t *turns) cutStalled() {
 	var worst *peer
 	for p := range t.holders {
@@ -178,10 +179,10 @@ type peer struct {
 	rate  int64 // bytes a second
 
 	since atomic.Int64 // when we began to wait for it, in ns of Unix time; 0 while we do not
-	// Which directions are over, whatever comes.
+	// These directions are over for good.
 	noReads, noWrites atomic.Bool
 
-	// Of one direction after the other: requests are read before results are written.
+	// It counts both directions, one after the other: requests are read before results are written.
 	waited time.Duration
 	bytes  int64
 }
@@ -218,7 +219,7 @@ func (p *peer) wait(over *atomic.Bool, deadline func(time.Time) error, do func()
 	left := p.grace + time.Duration(float64(p.bytes)/float64(p.rate)*float64(time.Second)) - p.waited
 	_ = deadline(begin.Add(left))
 	p.since.Store(begin.UnixNano())
-	if over.Load() { // told so in between: that deadline must not be lost
+	if over.Load() { // it was cut in between: its deadline must not be lost
 		_ = deadline(past)
 	}
 	n, err := do()

@@ -18,13 +18,11 @@ import (
 // The engine has one user. What it may do depends on the role that a
 // connection has switched to: writers keep both, readers only the second.
 //
-// SOURCES is the family of rights for file(), url(), s3(), remote() and the
-// like: nobody has them (chdb-8). CREATE TEMPORARY TABLE, which readers lack,
-// is what executable(), dictionary(), loop() and others ask for (chdb-7).
-// SYSTEM SHUTDOWN would end the process that the engine lives in. A view with
-// SQL SECURITY NONE asks for no rights at all, whoever reads it. A dictionary's
-// source may be a command, and those of tables files and addresses, which no
-// right over SOURCES covers: hence the list of table engines.
+// SOURCES is the family of rights for file(), url(), s3(), remote() and the like: nobody has them (chdb-8). CREATE
+// TEMPORARY TABLE, which readers lack, is what executable(), dictionary(), loop() and others ask for (chdb-7). SYSTEM
+// SHUTDOWN would end the process that the engine lives in. A view with SQL SECURITY NONE asks for no rights at all,
+// whoever reads it. The source of a dictionary may be a command, and the source of a table may be a file or an address.
+// No right over SOURCES covers these, so there is the list of table engines.
 const usersXML = `<clickhouse>
   <profiles>
     <default>
@@ -64,9 +62,9 @@ const usersXML = `<clickhouse>
 </clickhouse>
 `
 
-// frozenSettings are those that nobody may change, the program included: all that the list refuses except the few that
-// this package sets itself. Some read another language or a text as SQL, or name files and addresses, and would go
-// around the checks of the doors (chdb-7, chdb-8).
+// frozenSettings are those that nobody may change, not even the program: all that the list refuses, except the few that
+// this package sets itself. Some of them read another language or a text as SQL, or name files and addresses, and so
+// would bypass the checks of the doors (chdb-7, chdb-8).
 func frozenSettings() []string {
 	var names []string
 	for _, e := range allow.All().Settings {
@@ -107,8 +105,8 @@ const configXML = `<clickhouse>
 </clickhouse>
 `
 
-// ownCluster is a cluster all of whose shards are the engine itself. The port is only a name here: nobody listens, and
-// the engine sees that it would speak to itself.
+// ownCluster is a cluster in which every shard is the engine itself. The port is only a name here: nobody listens on
+// it, and the engine notices that it would connect to itself.
 func ownCluster(shards int) (cluster, profile string) {
 	if shards == 0 {
 		return "", ""

@@ -10,14 +10,15 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// The settings that limit the time of a query. The mode "break" returns the rows that there are by then.
+// The settings that limit the time of a query. The mode "break" returns the rows that are ready by then.
 const (
 	maxExecutionTime    = "max_execution_time"
 	timeoutOverflowMode = "timeout_overflow_mode"
 	overflowBreaks      = "break"
 )
 
-// timeLimit is how long a query may take before the engine stops it; 0 for no limit. What is said nearest counts.
+// timeLimit is how long a query may take before the engine stops it; 0 for no limit. If several places set it, the one
+// closest to the query counts.
 func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
 	if cmp.Or(st.timeOverflow, q.Settings[timeoutOverflowMode]) == overflowBreaks {
 		return 0
@@ -36,9 +37,9 @@ type deadline struct {
 	limit time.Duration // 0 for none
 }
 
-// passed is an error once the time is up. The engine checks the time too, but now and then takes a read whose time is
-// up for one that has ended, and says nothing of it. So a result that ends after its time may lack rows, and none of
-// those counts as whole (chdb-4).
+// passed is an error once the time is up. The engine checks the time too. But sometimes it treats a read as complete
+// when its time is up, without an error. So a result that ends after its time may lack rows, and never counts as
+// complete (chdb-4).
 func (d deadline) passed() error {
 	if d.limit <= 0 || time.Since(d.begun) < d.limit {
 		return nil

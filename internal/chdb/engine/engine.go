@@ -72,7 +72,7 @@ type rules struct {
 	tables func(*conn.Conn) error // takes system tables away
 }
 
-// confining are those of every engine but the ones in tests of what stands outside of it.
+// confining are the rules of every engine, except in tests of the walls outside the engine.
 var confining = rules{writeConfig, dropSystemTables}
 
 func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
@@ -141,8 +141,8 @@ func whole(dir string, o contract.Options) error {
 // obtainLibrary returns the process's library; process.mu is held.
 func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error) {
 	if process.lib != nil {
-		// A shared library cannot be exchanged in a running process; whoever
-		// asks for another one by name must not silently get this one.
+		// A shared library cannot be exchanged in a running process. A caller that names another one must not silently
+		// get this one.
 		if o.Library != "" {
 			path, err := library.TrueName(o.Library)
 			if err != nil || path != process.libPath {
@@ -219,8 +219,8 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 	return in, nil
 }
 
-// connectFirst opens the directory. A few attempts, since another process that
-// probes the lock holds it for an instant.
+// connectFirst opens the directory. It tries a few times, because another process that probes the lock holds it for an
+// instant.
 func (in *instance) connectFirst() (*conn.Conn, error) {
 	for attempt := 1; ; attempt++ {
 		c, err := in.connect()
@@ -280,13 +280,14 @@ func (in *instance) connectReader() (*conn.Conn, error) {
 	return c, nil
 }
 
-// connectExaminer makes a connection with a reader's rights for looking at statements, whose settings it must accept.
+// connectExaminer makes a connection for looking at statements. It has a reader's rights, but must accept the settings
+// of the statements.
 func (in *instance) connectExaminer() (*conn.Conn, error) {
 	c, err := in.connect()
 	if err != nil {
 		return nil, err
 	}
-	// One row needs no second thread, whose start costs as much as the rest.
+	// One row needs no second thread: starting one costs as much as all the rest.
 	for _, sql := range []string{conn.SetReader, "SET max_threads = 1"} {
 		if err := c.Exec(sql); err != nil {
 			c.Close()
@@ -345,8 +346,8 @@ func (in *instance) stop() {
 // lockName is the file in a data directory that its process has locked.
 const lockName = "dealhouse.lock"
 
-// claim locks the directory against other processes that use this package, before the engine does: the engine would
-// tell of a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
+// claim locks the directory against other processes that use this package. It does so before the engine, because the
+// engine would report a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
 func claim(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

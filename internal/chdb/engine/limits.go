@@ -19,11 +19,11 @@ const (
 	totalFile  = "config.d/limits.xml"
 )
 
-// ownMemory is what the engine itself takes, at most: it counts as much as that of queries where the total is bounded.
+// ownMemory is the most memory that the engine itself takes. A bound on the total counts it like the memory of queries.
 const ownMemory = 256 << 20
 
-// fixedLimits are those that nobody needs to change. What is parsed must not overflow a stack, and memory that is not
-// counted must stay little; limits that count the queries of others too are not a query's to set.
+// fixedLimits are those that nobody needs to change. Parsing must not overflow a stack, and memory that is not counted
+// must stay small. A query may not set limits that also count the queries of others.
 var fixedLimits = []setting{
 	{"max_untracked_memory", "1048576"},
 	{"memory_usage_overcommit_max_wait_microseconds", "200000"},
@@ -64,9 +64,9 @@ func writeLimits(dir string, l contract.Limits) error {
 	return nil
 }
 
-// totalXML bounds the memory of all queries together. It is the engine's whole memory that is bounded, not what it
-// counts for its user: that grows with every result whose memory is given back after the query has ended, for as long
-// as any query runs, until there seems to be none left for the smallest.
+// totalXML bounds the memory of all queries together. The bound is on the whole memory of the engine, not on the count
+// for its user. That count is wrong if the memory of a result is given back after its query has ended: it grows for as
+// long as any query runs, until no memory seems to be left even for the smallest query.
 func totalXML(l contract.Limits) string {
 	if l.Memory == 0 {
 		return "<clickhouse/>\n"

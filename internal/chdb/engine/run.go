@@ -48,7 +48,7 @@ func (q *Query) set(name, value string) {
 	q.Settings[name] = value
 }
 
-// ErrNotRead is the answer to a query that is not the read that it was to be.
+// ErrNotRead is the answer to a query that should have been a read and is not.
 var ErrNotRead = errors.New("the query is not a read")
 
 // Least bounds what a setting allows. What the client asked for counts if it is less.
@@ -116,9 +116,9 @@ func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 	return l, nil
 }
 
-// giveBack returns the connection back and says why the query ended: a cancellation
-// comes before what it made the engine say. After either, the connection is thrown away:
-// what a query has already put out stays with it, and begins its next answer (chdb-2).
+// giveBack returns the connection back and says why the query ended: a cancellation takes precedence over the error
+// that it caused in the engine. After either, the connection is thrown away: output that the query has already produced
+// stays in it, and would begin its next answer (chdb-2).
 func (l *lease) giveBack(err error) error {
 	if err != nil || l.ctx.Err() != nil {
 		l.conn.Unknown = true
@@ -226,7 +226,7 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 	return nil
 }
 
-// buffered runs a statement whose result cannot be streamed.
+// buffered runs a statement if its result cannot be streamed.
 func (l *lease) buffered(q *Query, d deadline) ([]byte, error) {
 	lib := l.conn.Lib
 	r := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, false)
@@ -307,9 +307,8 @@ func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
 	}
 }
 
-// Fill reads until buf is full or the reader ends. Not io.ReadFull: that says
-// ErrUnexpectedEOF for a short last piece, which a truncated body says too, and
-// those two must not be confused (chdb-5).
+// Fill reads until buf is full or the reader ends. It is not io.ReadFull, which returns ErrUnexpectedEOF for a short
+// last piece. A truncated body gives the same error, and those two must not be confused (chdb-5).
 func Fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var k int

@@ -2,9 +2,8 @@ package engine
 
 import "strings"
 
-// This file knows as much of SQL's outside as a transport needs: where an
-// INSERT's data begins and which FORMAT a query names. Nothing about safety
-// depends on it; the read-only door asks the engine's own lexer and parser.
+// This file knows only as much SQL as a transport needs: where an INSERT's data begins and which FORMAT a query names.
+// Nothing about safety depends on it; the read-only door asks the engine's own lexer and parser.
 
 // scanner splits SQL into words and everything else.
 type scanner struct {
@@ -94,7 +93,7 @@ func (z *scanner) skipHeredoc() bool {
 type Statement struct {
 	verb   string // the first word, in upper case, behind any parentheses
 	format string // the FORMAT that the text names, or ""
-	// What its SETTINGS say of its time, as text; "" where they say nothing.
+	// The limits of time in its SETTINGS, as text; "" if they set none.
 	timeLimit, timeOverflow string
 
 	// For an INSERT that brings data along:

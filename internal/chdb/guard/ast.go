@@ -63,7 +63,8 @@ var (
  APPLY_DELETED_MASK APPLY_PATCHES DELETE DROP_COLUMN DROP_CONSTRAINT DROP_INDEX DROP_PARTITION DROP_PROJECTION DROP_STATISTICS MATERIALIZE_COLUMN
  MATERIALIZE_INDEX MATERIALIZE_PROJECTION MATERIALIZE_STATISTICS MATERIALIZE_TTL MODIFY_COLUMN MODIFY_COMMENT MODIFY_DATABASE_COMMENT
  MODIFY_ORDER_BY MODIFY_QUERY MODIFY_SETTING MODIFY_STATISTICS MODIFY_TTL MOVE_PARTITION REMOVE_TTL RENAME_COLUMN REPLACE_PARTITION RESET_SETTING UPDATE`)
-	// innerKinds are all other nodes. Each shows what it holds, or holds nothing that runs; one that is not here may not.
+	// innerKinds are all other nodes that are allowed. Each shows what it holds, or holds nothing that runs. A node
+	// that is not here may hide something.
 	innerKinds = words(`AlterCommand Assignment Asterisk ColumnDeclaration Columns ColumnsApplyTransformer ColumnsExceptTransformer ColumnsListMatcher
  ColumnsRegexpMatcher ColumnsReplaceTransformer ColumnsReplaceTransformer::Replacement ColumnsTransformerList Constraint DataType ExpressionList
  Function Identifier Index InterpolateElement Literal NameTypePair OrderByElement Partition_ID Partition Projection ProjectionSelectQuery QualifiedAsterisk
@@ -80,7 +81,7 @@ func words(s string) map[string]bool {
 	return m
 }
 
-// judge walks through a statement and refuses what the lists do not have. Names that no list has either are left in
+// judge walks through a statement and refuses what the lists do not have. Names that are on no list are left in
 // x.unknown: they may be functions and views that somebody has made.
 func (x *examination) judge(root *node) error {
 	switch {
@@ -201,7 +202,7 @@ func (x *examination) tableFunction(name string) error {
 	return nil
 }
 
-// isIn finds IN and its kin, whose right side may be a table function.
+// isIn finds IN and its variants. Their right side may be a table function.
 var isIn = regexp.MustCompile(`(?i)^(global)?(not)?(null)?in(ignoreset)?$`)
 
 // arguments judges what a function that is allowed is called with.
@@ -241,10 +242,10 @@ func arguments(n *node, e allow.Entry) error {
 
 var isPath = regexp.MustCompile(`(^|\.)/|\.\./`)
 
-// notText are functions that never return a text, and may stand where a time zone could.
+// notText are functions that never return a text. So they may stand where a time zone could.
 var notText = regexp.MustCompile(`(?i)^(to(date|datetime|time|interval|u?int|startof)\w*|now|now64|today|yesterday|makedate\w*|plus|minus|multiply|divide|negate)$`)
 
-// writtenOut tells whether the engine cannot make a text of n but the one that stands there.
+// writtenOut tells whether the text that the engine makes of n can only be the one that is written there.
 func (n *node) writtenOut() bool {
 	switch n.kind {
 	case "Literal":

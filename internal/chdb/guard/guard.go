@@ -22,8 +22,8 @@ import (
 var ErrReadOnly = exception.New(exception.Readonly, "READONLY",
 	"this door is read-only: it takes one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without other systems")
 
-// Settings that let the values of an INSERT be expressions. Nobody looks into
-// data for names, so where data is read they are off, and not a query's to set.
+// Settings that let the values of an INSERT be expressions. Names inside data are not checked. So where data is read
+// these settings are off, and a query may not set them.
 const (
 	ValuesInterpret = "input_format_values_interpret_expressions"
 	ValuesTemplates = "input_format_values_deduce_templates_of_expressions"
@@ -43,7 +43,7 @@ type examination struct {
 	tokens   []token
 	unknown  []unknownName
 	lambdas  map[string]bool // names that the statement gives to functions of its own
-	apply    bool            // it has APPLY, whose inside the tree does not show
+	apply    bool            // it has APPLY; the tree does not show what is inside
 	defines  bool            // it defines columns, indexes and the like
 }
 
@@ -75,7 +75,7 @@ type verdictKey struct {
 // remembered is how many statements are remembered as allowed, in each of two generations.
 const remembered = 1024
 
-// Guard judges what strangers ask an engine for (chdb-7). It belongs to one engine, whose definitions it knows.
+// Guard judges what strangers ask an engine for (chdb-7). It belongs to one engine and knows the definitions in it.
 type Guard struct {
 	conns     *conn.Pool // that look at statements and run nothing of them
 	log       *slog.Logger
@@ -88,11 +88,11 @@ type Guard struct {
 // takes.
 const longest = 256 << 10
 
-// looks is how many statements may be looked at, at once.
+// looks is how many statements may be examined at the same time.
 const looks = 4
 
-// New makes a guard that looks at statements on connections that open makes. They must accept settings, and need no
-// rights but those of a reader.
+// New makes a guard. It examines statements on connections that open makes. These must accept settings, and need only
+// the rights of a reader.
 func New(open func() (*conn.Conn, error), log *slog.Logger) *Guard {
 	return &Guard{conns: conn.NewPool(looks, open), log: log, allowed: recent.New[verdictKey, struct{}](remembered)}
 }
@@ -114,9 +114,9 @@ type Request struct {
 	ReadOnly bool
 }
 
-// Examine refuses a request that names what is not on the lists, with an error of ClickHouse's. A statement that was
-// let through is let through again without another look, unless it names what no list has: that may be gone, or be
-// something else by now.
+// Examine refuses a request that names something that is not on the lists, with an error of ClickHouse. A statement
+// that was allowed is allowed again without another examination, unless it names something that is on no list: that may
+// be gone, or be something else by now.
 func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	if err := r.checkNames(); err != nil {
 		return err

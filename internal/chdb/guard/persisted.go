@@ -11,9 +11,9 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// persisted are the objects of the data directory whose definitions no list allows: somebody has made them before this
-// release, or with another program. They are looked for once, before the first examined query. What the doors make
-// later is judged when it is made.
+// persisted are the objects of the data directory with definitions that no list allows: somebody has made them before
+// this release, or with another program. They are looked for once, before the first examined query. Objects that the
+// doors make later are judged when they are made.
 type persisted struct {
 	mu    sync.Mutex
 	done  bool
@@ -63,8 +63,8 @@ func cutString(b []byte) (string, []byte) {
 	return string(b[k : k+int(n)]), b[k+int(n):]
 }
 
-// avoid refuses a statement that names, in whatever way, an object whose definition is not allowed. It can only be
-// dropped.
+// avoid refuses every statement that names an object with a definition that is not allowed, in whatever way. Such an
+// object can only be dropped.
 func (x *examination) avoid(names map[string]bool) error {
 	if len(names) == 0 || !x.readOnly && len(x.tokens) > 0 && x.tokens[0].name == "drop" {
 		return nil

@@ -41,8 +41,8 @@ type release struct {
 	size      int64  // bytes of the tarball
 }
 
-// releases are the builds whose hash has been verified, by GOOS/GOARCH. Others
-// are published too, but what has not been verified is not loaded (chdb-9).
+// releases are the builds whose hash has been verified, by GOOS/GOARCH. Other builds are published too, but a build
+// that has not been verified is not loaded (chdb-9).
 var releases = map[string]release{
 	"linux/amd64": {
 		pkg:       "@chdb/lib-linux-x64-gnu",
@@ -52,8 +52,8 @@ var releases = map[string]release{
 	},
 }
 
-// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it tells how many bytes have
-// come.
+// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it reports how many bytes have
+// arrived.
 type packFunc func(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error)
 
 // acquirer finds the library or gets it.
@@ -91,8 +91,8 @@ func newAcquirer(o contract.Options) acquirer {
 // [*contract.LibraryError].
 func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
-// Present reports whether the library that o asks for is on this machine, and downloads nothing. One that is there and
-// cannot be used, since it is not whole for example, is an error.
+// Present reports whether the library that o asks for is on this machine, and downloads nothing. If it is there and
+// cannot be used, for example because it is not whole, that is an error.
 func Present(ctx context.Context, o contract.Options) (bool, error) {
 	a := newAcquirer(o)
 	a.looks = true
@@ -150,8 +150,8 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	return target, a.verifyCached(ctx, rel, target)
 }
 
-// named is the file that the operator named. Nobody knows its hash; that nobody else can have changed it is all that
-// can be asked of it.
+// named is the file that the operator named. Nobody knows its hash, so the only check is that nobody else can have
+// changed it.
 func (a acquirer) named() (string, error) {
 	path, err := TrueName(a.library)
 	if err == nil {

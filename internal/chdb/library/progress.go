@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress is how far a download is. It only goes on, whatever it is told.
+// progress is how far a download is. It never goes back, whatever is reported.
 type progress struct {
 	size int64             // bytes of the tarball
 	tell func(percent int) // or nil
@@ -62,9 +62,9 @@ func (c *counter) Read(p []byte) (int, error) {
 // glance is how often a download is looked at.
 const glance = 250 * time.Millisecond
 
-// watch tells how many bytes the files in a folder have that were written to since, until ctx ends. npm itself says
-// nothing of how far it is, but keeps what has come in its cache's temporary folder. Another npm that downloads at the
-// same time counts too: the figure is for people.
+// watch reports how many bytes are in the files of a folder that were written since a time, until ctx ends. npm itself
+// does not report its progress, but keeps what has arrived in the temporary folder of its cache. Another npm that
+// downloads at the same time counts too: the figure is for people.
 func watch(ctx context.Context, folder string, since time.Time, came func(bytes int64)) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func watch(ctx context.Context, folder string, since time.Time, came func(bytes 
 }
 
 func writtenSince(folder string, since time.Time) (bytes int64) {
-	// What cannot be seen is not counted.
+	// Files that cannot be read are not counted.
 	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // files come and go

@@ -43,7 +43,7 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	if err := verify(ctx, path, rel.library); err != nil {
 		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: err}
 	}
-	// What was changed while it was hashed is not what was hashed.
+	// If the file was changed while it was hashed, the hash is not that of the file.
 	if now, err := fileIdentity(path); err != nil || now != identity {
 		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache,
 			Err: errors.Join(contract.ErrCorrupt, err)}

@@ -20,7 +20,7 @@ var ErrHostEnded = errors.New("the dealhouse process that had the warehouse open
 
 // Guest asks the process that has some data open.
 type Guest struct {
-	// Name is what the host knows this guest by (Host.Knows). It is to be set before the first statement.
+	// Name is how the host knows this guest (Host.Knows). Set it before the first statement.
 	Name string
 
 	dir   string
@@ -28,7 +28,7 @@ type Guest struct {
 	http  *http.Transport
 }
 
-// hello is how long a host may take to say who it is.
+// hello is how long a host may take for its first answer.
 const hello = 30 * time.Second
 
 // Join finds the host of a data directory, or returns ErrNobody.
@@ -105,7 +105,7 @@ type caller struct {
 	path  string
 }
 
-// RoundTrip says of a host that is not there that it has ended: it was when the guest came.
+// RoundTrip reports a host that does not answer as one that has ended: it was there when the guest joined.
 func (c caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Path = c.path

@@ -40,8 +40,8 @@ type Host struct {
 // nameHeader has the name that a guest gave itself.
 const nameHeader = "X-Dealhouse-Guest"
 
-// Knows reports whether a guest of this name has asked for something. One that has not cannot have done anything to the
-// data since the host has it open.
+// Knows reports whether a guest of this name has asked for something. A guest that has not asked cannot have changed
+// the data since the host opened it.
 func (h *Host) Knows(name string) bool {
 	_, known := h.guests.Load(name)
 	return known
@@ -84,7 +84,7 @@ func (h *Host) Serve() (stop func(), err error) {
 		}
 	}()
 	return func() {
-		_ = os.Remove(filepath.Join(h.Dir, socketName)) // who comes now finds nobody
+		_ = os.Remove(filepath.Join(h.Dir, socketName)) // guests that come now find no host
 		patience, cancel := context.WithTimeout(context.Background(), drain)
 		defer cancel()
 		if server.Shutdown(patience) != nil {
