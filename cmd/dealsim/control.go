@@ -111,8 +111,8 @@ func (c *control) touchOne(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"now": c.sim.Now()})
 }
 
-// org is the organization a request names; streams without one need none, and
-// of a single organization the name can be left out.
+// org is the organization that a request names. Streams without organizations need none. If there is only one
+// organization, its name can be left out.
 func (c *control) org(stream string, r *http.Request) (string, error) {
 	if !slices.Contains(apisim.Streams(), stream) {
 		return "", fmt.Errorf("stream %q is not one of %v", stream, apisim.Streams())

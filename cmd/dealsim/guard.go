@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// fromHere reports that no web page of somebody else makes a browser on this machine send the request. The author of
-// one can let a name of theirs point to 127.0.0.1, so the name must be one of this machine; and any page may send a
-// POST anywhere, so a browser must say that the page is ours. Programs that are no browsers say nothing of the kind.
+// fromHere reports that the request does not come from a foreign web page in a browser on this machine. The author of
+// such a page can let a name of their own point to 127.0.0.1, so the name must be one of this machine. Any page may
+// send a POST anywhere, so a browser must say that the page is ours. Programs other than browsers do not say where a
+// request comes from.
 func fromHere(r *http.Request) bool {
 	if !isLocal(r.Host) {
 		return false

@@ -38,9 +38,9 @@
 // Paging: by default the cursor is the id of the next item. A page begins where that item is now, in the order asked
 // for, even if it has moved; a cursor whose item is gone is refused. So an item that changes while it is the cursor
 // makes a walk ordered by updatedAt jump, as it does with services that page this way. Settings.Cursor chooses other
-// services: one whose cursor is the last item read, and so jumps in the same way; one that counts, where what leaves or
-// enters before the page makes it skip items or repeat them; and one that keeps the sort key, the only one that serves
-// each item which stays where it is exactly once. The cursors of the latter two are UUIDs of no item.
+// kinds of services. In the first, the cursor is the last item read, and so jumps in the same way. The second counts
+// items, so it skips or repeats items when others leave or enter before the page. The third keeps the sort key. Only
+// this one serves each item exactly once that stays where it is. The cursors of the latter two are UUIDs of no item.
 // Settings.UnknownCursor says what is answered when a cursor names nothing. The products are read by positions that
 // stay, or with FeedOffsets by counting.
 //

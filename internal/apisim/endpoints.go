@@ -17,8 +17,8 @@ const (
 	StreamProducts       = "products"
 )
 
-// endpoint is one list of the API. All that the simulator knows of a list stands in its entry below: a further list is
-// a further entry, with the function that writes its records.
+// endpoint is one list of the API. Everything that the simulator knows about a list is in its entry below. To add a
+// list, add an entry and the function that writes its records.
 type endpoint struct {
 	stream string
 	path   string
@@ -26,18 +26,19 @@ type endpoint struct {
 	byID   bool                // path/{id} answers one record
 	texts  []string            // the parameters that filter by text
 	dates  bool                // it can be filtered by the time of update
-	// payouts says that keys which read payouts alone read this, and nothing else.
+	// payouts says that keys for payouts only can read this list, and no other.
 	payouts bool
 
 	count func(*Options) *int // where the options say how many records there are; nil: they do not say
 	usual int                 // how many there are otherwise
 
-	// Where the list is at a moment: one of these.
+	// One of these has the list at a moment.
 	deals  *dealKind            // made by this kind, for all organizations
 	common func(*world) list    // another one for all organizations
 	own    func(*orgWorld) list // one of each organization
 
-	// key is the text of what names a record, "" when it has nothing. An id may be a UUID, whose case does not matter.
+	// key is the text of what names a record, "" when it has nothing. An id may be a UUID; upper and lower case are the
+	// same in it.
 	key func(fields map[string]json.RawMessage) string
 	// revise is a record with other content, drawn from h; an updatedAt is the time now.
 	revise func(raw []byte, h uint64, now int64, st *style) []byte
@@ -132,7 +133,7 @@ type list interface {
 	each(order Order, st *style, f func(record func(dst []byte) []byte) bool)
 	// target is what a script call changes.
 	target() target
-	// ground is the list as it moves; nil for one whose records never change.
+	// ground is the list as it moves; nil if its records never change.
 	ground() ground
 }
 

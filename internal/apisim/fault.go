@@ -15,7 +15,7 @@ const (
 	FaultHang                  // nothing at all until the client gives up
 	FaultCut                   // the connection breaks after After bytes of the body
 	FaultDrop                  // the connection breaks before the response
-	FaultInvalidJSON           // a whole response whose body is not JSON: Body, or half of the answer
+	FaultInvalidJSON           // a whole response with a body that is not JSON: Body, or half of the answer
 	FaultErrorObject           // status 200 and an error object: Body, or one of its own
 	FaultRedirect              // to URL, with Status or 302
 )

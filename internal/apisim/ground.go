@@ -7,9 +7,9 @@ import "fmt"
 type ground interface {
 	// pick chooses a listed item at random.
 	pick(h uint64, order Order) (uint32, bool)
-	// named finds a listed item by its id, of products the url.
+	// named finds a listed item by its id, or a product by its url.
 	named(id string) (uint32, bool)
-	// spot says what names an item for later, and find finds what is listed of it.
+	// spot returns the name of an item for later use, and find finds the item by it, if it is listed.
 	spot(item uint32) spot
 	find(s spot) (uint32, bool)
 
@@ -17,9 +17,10 @@ type ground interface {
 	take(item uint32) departure
 	swap(item uint32, rec *scriptedRecord)
 	add(rec *scriptedRecord)
-	// undo brings a generated item back as its life has it by now; false when it is over, or no generated one.
+	// undo brings a generated item back, in the state that its life has reached by now; false if its life is over, or
+	// if it was not generated.
 	undo(d *departure) bool
-	// vacant says that nothing has taken the place of what is gone.
+	// vacant says that nothing has taken the place of the item that is gone.
 	vacant(d *departure) bool
 }
 
@@ -37,7 +38,8 @@ type departure struct {
 	raw       []byte // as it was served last
 }
 
-// ground is a stream of an organization that can move, with a script of its own; one that never changes is unknown.
+// ground is a stream of an organization that can move, with a script of its own. A stream that never changes is
+// unknown.
 func (w *world) ground(stream, org string) (*endpoint, ground, error) {
 	e, err := w.endpoint(stream)
 	if err != nil {

@@ -63,8 +63,8 @@ func (l *ledger) trackedAt(k int64, h uint64) int64 {
 // payoutAge is how old a sale must be for a payout.
 const payoutAge = 90 * dayMs
 
-// stampWindow is how long after midnight the stamping of a payout's transactions takes. No transaction is decided
-// meanwhile, so that every one is stamped in the state the payout counted (apisim-6).
+// stampWindow is how long after midnight the stamping of a payout's transactions takes. No transaction is decided in
+// that time, so each is stamped in the state that the payout counted (apisim-6).
 const stampWindow = 5 * minuteMs
 
 func (l *ledger) sale(k int64) sale {
@@ -155,7 +155,7 @@ func (l *ledger) foreign(h uint64) bool {
 	return l.mixed > 0 && at(h, 9)>>32 < l.mixed
 }
 
-// between gives the range of numbers that holds every sale whose payout is made at a month border.
+// between gives a range of numbers that holds every sale paid at a month border.
 func (l *ledger) between(border int64) (lo, hi int64) {
 	previous := l.cal.border(border - 32*dayMs)
 	// Sold within (previous, border] - payoutAge, tracked up to two days later. The previous border may be one too

@@ -273,8 +273,8 @@ func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
 	return i, true
 }
 
-// expired is the stream as it was when the deal with an id was listed last, and the deal's number, for one that was
-// listed since the world began.
+// expired is the stream as it was when the deal with an id was last listed, and the number of the deal. The deal must
+// have been listed since the world began.
 func (l *listing) expired(id string) (dealSource, uint32, bool) {
 	deals, ok := l.src.(dealSource)
 	if !ok {

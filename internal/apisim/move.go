@@ -82,8 +82,7 @@ type event struct {
 // draw is the n-th random number of the event.
 func (e *event) draw(n uint64) uint64 { return at(e.chance, n) }
 
-// happen lets the clock go on and changes a record. Nothing happens when there is no record that the kinds of events
-// can befall.
+// happen lets the clock go on and changes a record. Nothing happens if no record can have an event of these kinds.
 func (e *event) happen() {
 	m := &e.set.Movement
 	e.world.moveTo(e.world.now, e.world.now+m.pause(e.draw(1)))
@@ -111,7 +110,8 @@ func (e *event) happen() {
 	}
 }
 
-// hit aims at an item: what is listed is updated or deleted, what is gone comes back. It is false when neither can be.
+// hit aims at an item: a listed one is updated or deleted, one that is gone comes back. It is false if neither is
+// possible.
 func (e *event) hit(s spot, weights [eventKinds]float64) bool {
 	weights[inserted] = 0
 	if item, there := e.ground.find(s); there {
@@ -153,7 +153,7 @@ func (e *event) change(kind eventKind, item uint32) bool {
 	return true
 }
 
-// giveBack returns what is gone, unless a caller has done so by hand.
+// giveBack lists an item again that is gone, unless a caller has done so by hand.
 func (e *event) giveBack(i int) bool {
 	d := e.mover.gone[i]
 	e.mover.gone = append(e.mover.gone[:i], e.mover.gone[i+1:]...)

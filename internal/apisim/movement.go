@@ -11,14 +11,14 @@ import (
 // zero value is a list that stands still.
 //
 // Chance has a seed and counters of its own for each list: equal requests for a list meet equal events, whatever else
-// is read meanwhile, except for the times, since the clock is one for all.
+// is read meanwhile. Only the times differ, because all lists share one clock.
 type Movement struct {
 	Seed    uint64  `json:"seed"`
 	PerPage float64 `json:"perPage"` // mean number of events between two pages, at most 1,000; 0: none
 
-	// Aim is the share of the events that hit the item which the last cursor of the list named. Of products, where
-	// nextPage names none, it is the item before it or the one after it. Aimed events update or delete the item, or
-	// bring it back.
+	// Aim is the share of the events that hit the item named by the last cursor of the list. The nextPage of products
+	// names no item, so they hit the item before that place or the one after it. Aimed events update or delete the
+	// item, or bring it back.
 	Aim float64 `json:"aim"`
 
 	// How often each kind of event happens, relative to the others. All equally often when all are 0.
@@ -27,8 +27,8 @@ type Movement struct {
 	Delete float64 `json:"delete"`
 	Return float64 `json:"return"`
 
-	// ReturnOld lets records come back as they were, with the old updatedAt, which no reader of changes can notice. By
-	// default they come back updated.
+	// ReturnOld lets records come back as they were, with the old updatedAt, so that no reader of changes can notice
+	// them. By default they come back updated.
 	ReturnOld bool `json:"returnOld"`
 
 	// Step is the mean time of the world's clock between two events, in whole milliseconds; 5 ms by default, a negative

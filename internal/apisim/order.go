@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// base is the order whose items, perhaps read backwards, are those of o.
+// base is the order that has the items of o, perhaps read backwards.
 func (o Order) base() Order {
 	if o == ByUpdatedDesc {
 		return ByUpdatedAsc
@@ -115,8 +115,8 @@ func (l *listing) position(v view, item uint32) (pos int, there bool) {
 	return pos, pos < len(v.items) && v.at(pos) == item
 }
 
-// carry is the listing for a moment that begins as this one: with the orders that were made of it, and its script until
-// that changes.
+// carry is the listing for a moment that begins like this one: it has the same orders, and the same script until that
+// changes.
 func (l *listing) carry() *listing {
 	l.mu.Lock()
 	defer l.mu.Unlock()

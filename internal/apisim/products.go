@@ -29,8 +29,8 @@ func (p productSource) code(i uint32) (uint64, bool) {
 	return s.code, listed
 }
 
-// appendURL appends the url of a product, without quotes. Its end is the product's permuted code, by which it can be
-// found.
+// appendURL appends the url of a product, without quotes. It ends with the product's permuted code, so that the product
+// can be found by it.
 func (p *products) appendURL(dst []byte, i uint32, s *span) []byte {
 	r := &p.retailers[int(i)%len(p.retailers)]
 	dst = append(dst, "https://"...)

@@ -154,7 +154,7 @@ func (c *call) deliver(w http.ResponseWriter, a *answer, fault *Fault) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	if fault.Kind == FaultCut {
-		// What is cut must be seen to be cut: at least the last byte is missing.
+		// The client must notice the cut: at least the last byte is missing.
 		_, _ = w.Write(body[:max(min(fault.After, len(body)-1), 0)])
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)

@@ -27,13 +27,13 @@ type Settings struct {
 
 	Params              Params `json:"params"`
 	IgnoreDateFilters   bool   `json:"ignoreDateFilters"`   // the date parameters are accepted and have no effect
-	IgnoreTextFilters   bool   `json:"ignoreTextFilters"`   // so are those of hostname, name, category and country
+	IgnoreTextFilters   bool   `json:"ignoreTextFilters"`   // the same for hostname, name, category and country
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
 	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists
 	UnknownCursor UnknownCursor `json:"unknownCursor"` // the answer when the cursor's item is gone
-	// CursorMustMatch makes a cursor unknown whose item no longer passes the filter. By default it marks the place that
-	// the item would have.
+	// CursorMustMatch makes a cursor unknown if its item no longer passes the filter. By default such a cursor marks
+	// the place that the item would have.
 	CursorMustMatch bool `json:"cursorMustMatch"`
 	// FeedOffsets makes nextPage of the products count the listed ones before it, so that a deletion shifts what
 	// follows. By default it is a place that stays.
@@ -42,7 +42,7 @@ type Settings struct {
 	Movement Movement `json:"movement"` // of the lists while they are read
 
 	VanishedCursorNotFound bool `json:"vanishedCursorNotFound"` // 404 where UnknownCursor says 400
-	KeepExpired            bool `json:"keepExpired"`            // a deal whose time is over, though not one deleted, still has its own address
+	KeepExpired            bool `json:"keepExpired"`            // a deal that has ended, but is not deleted, still has its own address
 	PayoutsKeyRequired     bool `json:"payoutsKeyRequired"`     // the full key gets 403 on payouts
 }
 
@@ -131,7 +131,7 @@ func (s *Sim) Settings() Settings {
 	return *s.settings.Load()
 }
 
-// Update changes the behaviours. When the outcome is not valid, the error says why and the old ones stay in force.
+// Update changes the behaviours. If the result is not valid, the error says why and the old behaviours stay in force.
 // change must not call methods of the Sim.
 func (s *Sim) Update(change func(*Settings)) error {
 	s.settingsMu.Lock()

@@ -2,7 +2,7 @@ package apisim
 
 import "maps"
 
-// stage is what never changes about a world: who is in it, and by which functions of time it moves.
+// stage is the part of a world that never changes: who is in it, and the functions of time that move it.
 type stage struct {
 	endpoints []*endpoint
 	orgs      []Org
@@ -152,7 +152,7 @@ func (w *world) moveTo(from, to int64) {
 		for _, border := range b.borders(from, to) {
 			var skip func(int64) bool
 			if len(hidden) > 0 {
-				// What is not listed is not paid, now or ever.
+				// A transaction that is not listed is never paid, now or later.
 				skip = func(k int64) bool {
 					if !hidden[uint64(k)] {
 						return false

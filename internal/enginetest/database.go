@@ -126,7 +126,8 @@ func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
 	return nil
 }
 
-// empty makes a database what it was after its migration. false: it cannot be, as its schema is another.
+// empty makes a database what it was after its migration. It returns false if that is impossible because the schema is
+// a different one.
 func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 	tables, rows, err := p.look(ctx, d.name)
 	if err != nil {
@@ -177,8 +178,8 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 	return maps.Equal(rows, d.rows), nil
 }
 
-// mend makes the tables and views anew that a test has changed or dropped: a few statements, where a migration has
-// hundreds.
+// mend makes the tables and views again that a test has changed or dropped. This takes a few statements; a migration
+// takes hundreds.
 func (p *pool) mend(ctx context.Context, d *database, tables map[string]string) error {
 	for name, definition := range d.tables {
 		if tables[name] == definition {
@@ -209,12 +210,12 @@ func (p *pool) look(ctx context.Context, name string) (tables map[string]string,
 	return tables, rows, err
 }
 
-// withoutID leaves the kind, and what follows the id: what is made again in the same way has another id.
+// withoutID keeps the kind, and the text after the id: a table that is made again in the same way has another id.
 var withoutID = regexp.MustCompile(`^ATTACH (\w+) _ UUID '[0-9a-f-]+'\s*`)
 
-// definitions reads the folder in which the engine has a file for each table and view of a database: its id, and the
-// statement that made it, of which the kind and what follows the id is returned. The engine itself would take as long as
-// a test to write all of them out. A database that is no more has none.
+// definitions reads the folder in which the engine has a file for each table and view of a database. The file has its
+// id and the statement that made it; the kind and the text after the id are returned. The engine itself would take as
+// long as a test to write them all out. A database that was dropped has none.
 func definitions(folder string) (map[string]string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

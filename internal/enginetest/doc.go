@@ -5,8 +5,8 @@
 // Tests can rely on the following:
 //
 //  1. A database belongs to one test until that ends, and is empty when the test gets it.
-//  2. What a test has changed of a schema is made anew. A database that is not what it was then, or whose test failed,
-//     is dropped and never handed on.
+//  2. If a test has changed the schema, the changed parts are made again. A database is dropped and never handed on if
+//     it is still not what it was, or if its test failed.
 //  3. A child process has the engine to itself, in a folder of its own, and may be killed at any time.
-//  4. When all tests of a binary have passed, no goroutine of theirs is left.
+//  4. When all tests of a binary have passed, none of their goroutines is left.
 package enginetest

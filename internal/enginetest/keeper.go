@@ -11,8 +11,8 @@ const keeperVariable = "TEST_KEEPER"
 
 func keeper() string { return os.Getenv(keeperVariable) }
 
-// ofThisProcess begins the names of databases where they must be unlike those of other processes: what is replicated
-// has a place under the name of its database, which outlives the process.
+// ofThisProcess is how the names of databases begin where they must differ from those of other processes: replicated
+// tables have a place under the name of their database, and this place outlives the process.
 func ofThisProcess() string {
 	if keeper() == "" {
 		return ""
@@ -22,7 +22,7 @@ func ofThisProcess() string {
 
 var started = time.Now()
 
-// Cluster is the cluster of the tests' warehouses: "" but where their tables are replicated.
+// Cluster is the cluster of the tests' warehouses: "" unless their tables are replicated.
 func Cluster() string {
 	if keeper() == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 
 // An embedded engine has no address at which other servers reach it, and without one its replicated tables are
 // read-only. No configuration gives it one, so tests put a function that knows one into the place of the engine's own.
-// They do so in one release of the library only, whose bytes they know.
+// They do so in one release of the library only, because they know its bytes.
 const (
 	placedIn = "26.7.3-stable.1"
 	placedAt = 0x1417c9c0 // Context::getInterserverIOAddress
@@ -45,8 +45,8 @@ func beReplica() error {
 	return err
 }
 
-// anAddress is code that returns a std::pair<std::string, UInt16>, whose place the caller gives in rdi: a short string
-// has its length, doubled, in the first byte, and its text in the next ones.
+// anAddress is code that returns a std::pair<std::string, UInt16> at the address that the caller gives in rdi. A short
+// string has its length, doubled, in the first byte, and its text in the next ones.
 func anAddress(host string, port uint16) []byte {
 	var result [24]byte
 	result[0] = byte(2 * len(host))

@@ -13,11 +13,12 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Options say what a test binary is besides its tests.
+// Options say what a test binary does besides its tests.
 type Options struct {
 	// Roles are what the binary does instead of its tests when Role starts it, by name. An error ends it with 1.
 	Roles map[string]func(context.Context) error
-	// Setup is called when the engine runs, before the first test; what it returns, after the last one. It may be nil.
+	// Setup is called when the engine runs, before the first test. The function that it returns is called after the
+	// last test. Setup may be nil.
 	Setup func(context.Context) (teardown func() error, err error)
 	// Shards is the number of shards of the cluster that the engine is by itself; 0: none.
 	Shards int
@@ -87,7 +88,7 @@ func makeFolder() (string, error) {
 	return os.MkdirTemp("", "dealhouse-test-")
 }
 
-// codeOf is the exit code: an error makes 0 a 1, and is said.
+// codeOf is the exit code: an error turns 0 into 1, and is printed.
 func codeOf(code int, err error) int {
 	if err == nil {
 		return code

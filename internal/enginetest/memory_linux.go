@@ -14,9 +14,9 @@ const shm = "/dev/shm"
 // room is what must be free in it: containers often have 64 MiB, and a warehouse of a test may need a gigabyte.
 const room = 6 << 30
 
-// InMemory makes the temporary folder of this process, and of those that it starts, one in memory, where there is one
-// with enough room. ClickHouse waits for the disk after every insert and every change of a table, which makes up a
-// third of the time of tests that use it, and nothing of a test has to outlive a loss of power.
+// InMemory moves the temporary folder of this process, and of those that it starts, into memory, if there is enough
+// room. ClickHouse waits for the disk after every insert and every change of a table, which makes up a third of the
+// time of tests that use it, and nothing of a test has to outlive a loss of power.
 func InMemory() error {
 	benchmark := func(arg string) bool { return strings.HasPrefix(arg, "-test.bench=") }
 	if slices.ContainsFunc(os.Args, benchmark) {

@@ -20,7 +20,8 @@ func Sample(few, wide int) int {
 	return few
 }
 
-// Spread are all of them where a wide sample is asked for, else a few, from the first on at equal distances.
+// Spread returns all of them if a wide sample is asked for. Otherwise it returns a few, at equal distances, beginning
+// with the first.
 func Spread[T any](all []T, few int) []T {
 	if Wide() || few >= len(all) {
 		return all
@@ -32,8 +33,8 @@ func Spread[T any](all []T, few int) []T {
 	return chosen
 }
 
-// OnlyWide skips what takes long and shows nothing that other tests do not show as well, unless TEST_SAMPLE=wide asks
-// for it.
+// OnlyWide skips a test unless TEST_SAMPLE=wide asks for it. It is for long tests that show only what other tests show
+// as well.
 func OnlyWide(t testing.TB) {
 	t.Helper()
 	if !Wide() {
