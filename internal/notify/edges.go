@@ -257,7 +257,7 @@ var advice = map[string]string{
 	EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
 	EventFindings: "`dealhouse reconcile` lists what to do about each.",
 	EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
-	kindVanished:  "Their columns are NULL or empty now. The view vanished_fields lists them; where the API has another name for one, unknown_fields has it.",
+	kindVanished:  "Their columns are NULL or empty now. The view vanished_fields lists them. If the API has renamed a field, the view unknown_fields has its new name.",
 }
 
 func (d *draft) text() string {

@@ -163,13 +163,13 @@ func rateWords(r finance.Rate) string {
 
 // ForecastNote says how the forecasts are made.
 func ForecastNote() string {
-	return fmt.Sprintf("Forecast: what is unpaid at the end of the month and over 90 days old when a payout is made, on the 1st of a month, at the rate at which such cashback was paid: "+
-		"of the same status as many months before its payout, in up to %d payouts before (\"98.1 %% of 7\": in 7 of them; \"*\": of both statuses together, where there is too little of one). It takes %d. Of the last payout the sales of a day or two are missing. "+
-		"Off in the past: what the same method would have said of earlier payouts against what was paid, either way, in percent of that; a month counts when transactions were loaded in the week before it and the week after it began.",
+	return fmt.Sprintf("Forecast: a payout is made on the 1st of a month, for sales over 90 days old. What is unpaid at the end of the month is multiplied by the rate at which such cashback was paid before: "+
+		"cashback of the same status, as many months before its payout, in up to %d earlier payouts (\"98.1 %% of 7\": in 7 of them; \"*\": both statuses together, if there is too little of one). At least %d payouts are needed. The last payout lacks the sales of a day or two. "+
+		"Off in the past: the difference between what the same method would have forecast for earlier payouts and what was paid, in either direction, in percent of what was paid. A month counts if transactions were loaded in the week before it and in the week after it began.",
 		finance.RateMonths, finance.RateNeeds)
 }
 
-// WriteForecastCSV writes the forecasts with the amounts that the rates are fractions of.
+// WriteForecastCSV writes the forecasts with the amounts from which the rates are computed.
 func (s Statement) WriteForecastCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("account month currency payout_month transactions pending pending_paid_before pending_unpaid_before confirmed confirmed_paid_before " +
 		"confirmed_unpaid_before forecast payouts_tested off_percent state")}

@@ -46,7 +46,7 @@ var (
 	// ErrMonthDraft says that a month is open, so that its journal is a draft.
 	ErrMonthDraft = errors.New("the month is not closed, so its journal may still change")
 	// ErrMonthDiffers says that the figures of a closed month differ from those it was closed with.
-	ErrMonthDiffers = errors.New("the month comes to something else than it was closed with")
+	ErrMonthDiffers = errors.New("the figures of the month differ from those it was closed with")
 )
 
 // NewJournal makes the journal of a month from the changes of transactions in its statement and from what reached the

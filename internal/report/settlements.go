@@ -65,9 +65,9 @@ func ThreeWayAdvice(p warehouse.ThreeWay) string {
 		return withCurrency(p.Currency, p.Outstanding) + " has not arrived: ask the service, or import the fee that was kept"
 	case "over":
 		return withCurrency(p.Currency, p.Outstanding.Neg()) +
-			" more has arrived than was paid out: look whether it is for another payout"
+			" more has arrived than was paid out: check whether it is for another payout"
 	case "not paid out":
-		return "it has arrived, and the payout is not loaded or is of another currency: dealhouse sync payouts"
+		return "it has arrived, but the payout is not loaded or has another currency: run dealhouse sync payouts"
 	}
 	return ""
 }
@@ -79,7 +79,7 @@ func SettlementAdvice(s warehouse.Settlement) string {
 		return "it is not known which payout it settles: name it in the column payouts, and import the file with --correct"
 	case len(s.NotLoaded) > 0:
 		return "payout " + wording.List(ids(s.NotLoaded)) +
-			" is not loaded: dealhouse sync payouts, or correct the column payouts"
+			" is not loaded: run dealhouse sync payouts, or correct the column payouts"
 	}
 	return ""
 }
@@ -126,7 +126,7 @@ func (t ThreeWay) Totals() []warehouse.ThreeWay {
 // Summary is what it comes to in a few sentences.
 func (t ThreeWay) Summary() string {
 	if t.Imported == 0 {
-		return "No settlements are imported: dealhouse settlements import FILE takes in what reached the bank."
+		return "No settlements are imported: dealhouse settlements import FILE imports what reached the bank."
 	}
 	states := map[string]uint64{}
 	for _, p := range t.Payouts {

@@ -147,7 +147,7 @@ func (s Statement) Note() string {
 	end := s.Month.AddDate(0, 1, 0)
 	switch {
 	case s.Close != nil && s.Hash() != s.Close.Hash:
-		return fmt.Sprintf("Closed by %s on %s with the hash %s, and it comes to something else now (%s): the statement as it was closed is in the view statement_closes.",
+		return fmt.Sprintf("Closed by %s on %s with the hash %s, but the figures are different now (hash %s): the view statement_closes has the statement as it was closed.",
 			s.Close.By, s.Close.ClosedAt.Format(time.DateOnly), s.Close.Hash, s.Hash())
 	case s.Close != nil:
 		return fmt.Sprintf("Closed by %s on %s; SHA-256 %s.", s.Close.By, s.Close.ClosedAt.Format(time.DateOnly),
