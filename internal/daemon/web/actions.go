@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -45,7 +47,7 @@ var actionWords = []string{
 func takesActions(path string) bool { return path == actionsAPI || path == actionsPage }
 
 // acts reports whether actions are possible: never without a user (web-1).
-func (s *Server) acts() bool { return s.o.secured() && s.o.Act != nil }
+func (g *gate) acts() bool { return g.o.secured() && g.o.Act != nil }
 
 // newSecret makes the secret of this process, from which its tokens are made.
 func newSecret() []byte {
@@ -56,12 +58,12 @@ func newSecret() []byte {
 
 // token is part of each form of our pages, and unknown to pages of other sites (web-6). It stays the same while the
 // process lives, so that a page which was opened this morning still works.
-func (s *Server) token() string {
-	if !s.acts() {
+func (g *gate) token() string {
+	if !g.acts() {
 		return ""
 	}
-	mac := hmac.New(sha256.New, s.secret)
-	_, _ = mac.Write([]byte(s.o.User)) // a hash takes everything
+	mac := hmac.New(sha256.New, g.secret)
+	_, _ = mac.Write([]byte(g.o.User)) // a hash takes everything
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
@@ -159,11 +161,11 @@ func uuidJSON(id uuid.UUID) *string {
 func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
 	acted, err := s.actOf(w, r)
 	if err != nil {
-		status, text := s.whyNot(err)
-		s.refuse(w, status, errors.New(text))
+		status, text := s.operator.whyNot(err)
+		s.reply.refuse(w, status, errors.New(text))
 		return
 	}
-	s.writeJSON(w, http.StatusOK, actedJSON{Done: acted.Done, Message: acted.Text, Action: newActionJSON(acted.Action)})
+	s.reply.writeJSON(w, http.StatusOK, actedJSON{Done: acted.Done, Message: acted.Text, Action: newActionJSON(acted.Action)})
 }
 
 func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err error) {
@@ -191,7 +193,7 @@ func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err
 		return acted, err
 	}
 	a.Via = warehouse.ViaAPI
-	return s.act(r.Context(), q, a)
+	return s.operator.act(r.Context(), q, a)
 }
 
 // idempotencyKey is the key by which a request is known when it comes again; "" when none is given.
@@ -208,19 +210,27 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
+// operator carries out what a person asked for on a page or by the JSON API.
+type operator struct {
+	o          *Options
+	log        *slog.Logger
+	answers    *answers
+	accounting sync.Mutex // held while a payout is acknowledged or a month is closed
+}
+
 // act carries out an action, even if the client disconnects.
-func (s *Server) act(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Waits.Act)
+func (op *operator) act(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), op.o.Waits.Act)
 	defer cancel()
-	a.Actor = s.o.User
+	a.Actor = op.o.User
 	if aboutPayouts(a.Action) {
-		return s.actOnPayouts(ctx, q, a)
+		return op.actOnPayouts(ctx, q, a)
 	}
-	return s.o.Act(ctx, a)
+	return op.o.Act(ctx, a)
 }
 
 // whyNot returns the answer for an action that was not carried out.
-func (s *Server) whyNot(err error) (status int, text string) {
+func (op *operator) whyNot(err error) (status int, text string) {
 	request, misunderstood := errors.AsType[*requestError](err)
 	refusal, refused := errors.AsType[*RefusalError](err)
 	reused, again := errors.AsType[*warehouse.KeyReusedError](err)
@@ -234,7 +244,7 @@ func (s *Server) whyNot(err error) (status int, text string) {
 	case again:
 		return http.StatusUnprocessableEntity, reused.Error()
 	}
-	s.log.Error("an action could not be carried out", "error", err)
+	op.log.Error("an action could not be carried out", "error", err)
 	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + advised(err)
 }
 
@@ -256,21 +266,21 @@ func (s *Server) apiActions(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	all := s.actions.get(r.Context(), limit)
+	all := s.answers.actions.get(r.Context(), limit)
 	if all.err != nil {
-		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(all.err)))
+		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(all.err)))
 		return
 	}
 	out := []actionJSON{}
 	for _, a := range all.value {
 		out = append(out, newActionJSON(a))
 	}
-	s.writeJSON(w, http.StatusOK, map[string][]actionJSON{"actions": out})
+	s.reply.writeJSON(w, http.StatusOK, map[string][]actionJSON{"actions": out})
 }
 
-func (s *Server) readActions(ctx context.Context, limit int) ([]warehouse.Action, error) {
-	return s.o.Warehouse.Actions(ctx, limit)
+func (a *answers) readActions(ctx context.Context, limit int) ([]warehouse.Action, error) {
+	return a.o.Warehouse.Actions(ctx, limit)
 }

@@ -28,11 +28,11 @@ type forms struct {
 
 // formsOf are those of a stream; nil where there is no user, or nothing that could be done.
 func (s *Server) formsOf(st *streamState, back string) *forms {
-	if !s.acts() || !st.configured || !st.Enabled {
+	if !s.gate.acts() || !st.configured || !st.Enabled {
 		return nil
 	}
 	f := &forms{
-		Token: s.token(), Account: st.id.Account, Stream: st.id.Stream, Back: back, Name: st.name(),
+		Token: s.gate.token(), Account: st.id.Account, Stream: st.id.Stream, Back: back, Name: st.name(),
 		Running: st.Running != nil, Stopping: st.Stopping,
 		Paused: st.Paused != nil && st.Paused.Stream != "", OfAccount: st.Paused != nil && st.Paused.Stream == "",
 	}
@@ -47,10 +47,10 @@ func (s *Server) formsOf(st *streamState, back string) *forms {
 
 // formsOfAccount are those of an account.
 func (s *Server) formsOfAccount(account string, streams []*streamState) *forms {
-	if !s.acts() {
+	if !s.gate.acts() {
 		return nil
 	}
-	f := &forms{Token: s.token(), Account: account, Back: "account", Name: "account " + account}
+	f := &forms{Token: s.gate.token(), Account: account, Back: "account", Name: "account " + account}
 	able := false
 	for _, st := range streams {
 		able = able || st.configured && st.Enabled
@@ -117,8 +117,8 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form cannot be read", http.StatusBadRequest)
 		return
 	}
-	form := r.PostForm                                                                 // what stands in the address does not count
-	if subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(s.token())) != 1 { // web-6
+	form := r.PostForm                                                                      // what stands in the address does not count
+	if subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(s.gate.token())) != 1 { // web-6
 		http.Error(w, "this form does not come from a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
 		return
 	}
@@ -128,11 +128,11 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	var acted Acted
 	if err == nil {
 		a.Via = warehouse.ViaPage
-		acted, err = s.act(r.Context(), q, a)
+		acted, err = s.operator.act(r.Context(), q, a)
 	}
 	n := notice{Text: acted.Text}
 	if err != nil {
-		_, text := s.whyNot(err)
+		_, text := s.operator.whyNot(err)
 		n = notice{Text: "Not done: " + text + ".", Bad: true}
 	}
 	http.Redirect(w, r, backTo(form.Get("back"), q)+"said="+s.said.add(n), http.StatusSeeOther)
@@ -183,11 +183,11 @@ var whats = map[string]string{
 
 // actionsPage shows what operators did.
 func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
-	body := actionsBody{Acts: s.acts(), Token: s.token(), Shown: defaultRuns}
-	all := s.actions.last(defaultRuns)
+	o := s.answers.overview(r.Context())
+	body := actionsBody{Acts: s.gate.acts(), Token: s.gate.token(), Shown: defaultRuns}
+	all := s.answers.actions.last(defaultRuns)
 	if o.problem == nil {
-		all = s.actions.get(r.Context(), defaultRuns)
+		all = s.answers.actions.get(r.Context(), defaultRuns)
 	}
 	body.Error = explain(all.err)
 	for _, a := range all.value {
@@ -198,7 +198,7 @@ func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
 		}
 		body.Actions = append(body.Actions, row)
 	}
-	p := s.newPage(&o, actionsPage, "Actions", body)
+	p := s.reply.newPage(&o, actionsPage, "Actions", body)
 	p.Said = s.said.to(r)
-	s.render(w, "actions.html", p)
+	s.reply.render(w, "actions.html", p)
 }

@@ -92,17 +92,17 @@ type runningJSON struct {
 
 func (s *Server) apiStatus(w http.ResponseWriter, r *http.Request) {
 	if _, err := parameters(r); err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	o := s.overview(r.Context())
+	o := s.answers.overview(r.Context())
 	out := statusJSON{GeneratedAt: rfc3339(o.local), Streams: []streamJSON{}}
 	out.State, out.Summary = o.verdict()
 	out.Warehouse = warehouseJSON{Reachable: o.problem == nil, Error: explain(o.problem), ReadAt: timeJSON(o.known)}
 	for i := range o.streams {
 		out.Streams = append(out.Streams, o.streamJSON(&o.streams[i]))
 	}
-	s.writeJSON(w, http.StatusOK, out)
+	s.reply.writeJSON(w, http.StatusOK, out)
 }
 
 func (o *overview) streamJSON(st *streamState) streamJSON {
@@ -182,32 +182,32 @@ const (
 func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
 	filter, err := runFilter(r)
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	runs := s.runs.get(r.Context(), filter)
+	runs := s.answers.runs.get(r.Context(), filter)
 	if runs.err != nil {
-		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(runs.err)))
+		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(runs.err)))
 		return
 	}
-	if len(runs.value) == 0 && !s.configured(filter.Account) {
-		s.refuse(w, http.StatusBadRequest, fmt.Errorf("account: there is no account %q, and there are no runs of one that was there before", filter.Account))
+	if len(runs.value) == 0 && !s.answers.configured(filter.Account) {
+		s.reply.refuse(w, http.StatusBadRequest, fmt.Errorf("account: there is no account %q, and there are no runs of one that was there before", filter.Account))
 		return
 	}
 	out := []runJSON{}
 	for _, run := range runs.value {
 		out = append(out, newRunJSON(run))
 	}
-	s.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
+	s.reply.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
 }
 
 // configured reports whether an account is, or all are asked for.
-func (s *Server) configured(account string) bool {
-	return account == "" || slices.ContainsFunc(s.o.Streams(), func(st Stream) bool { return st.Account == account })
+func (a *answers) configured(account string) bool {
+	return account == "" || slices.ContainsFunc(a.o.Streams(), func(st Stream) bool { return st.Account == account })
 }
 
-func (s *Server) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehouse.RunRecord, error) {
-	return s.o.Warehouse.Runs(ctx, f)
+func (a *answers) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehouse.RunRecord, error) {
+	return a.o.Warehouse.Runs(ctx, f)
 }
 
 func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
@@ -270,11 +270,6 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 		out.Duration = seconds(&took)
 	}
 	return out
-}
-
-// refuse answers an error of the JSON API.
-func (s *Server) refuse(w http.ResponseWriter, status int, err error) {
-	s.writeJSON(w, status, map[string]string{"error": err.Error()})
 }
 
 func timeJSON(t time.Time) *string {

@@ -1,17 +1,14 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
-	"net/http"
 	"path"
 	"strings"
-	"time"
 )
 
 //go:embed templates/*.html
@@ -57,17 +54,6 @@ func readAssets() (assets, map[string][]byte, error) {
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
-func (s *Server) static(w http.ResponseWriter, r *http.Request) {
-	content, ok := s.files[r.URL.Path]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", contentTypes[path.Ext(r.URL.Path)])
-	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-}
-
 // parsePages parses the template of each page together with what all have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
@@ -80,15 +66,4 @@ func parsePages() (map[string]*template.Template, error) {
 		pages[name] = t
 	}
 	return pages, nil
-}
-
-// render answers with a page, whole or not at all.
-func (s *Server) render(w http.ResponseWriter, name string, p page) {
-	var b bytes.Buffer
-	if err := s.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
-		s.fail(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // a viewer who has left is no error
 }

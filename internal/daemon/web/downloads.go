@@ -56,10 +56,10 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	case err != nil:
 		missing, gone := errors.AsType[*RefusalError](err)
 		if gone {
-			s.refuse(w, http.StatusNotFound, missing)
+			s.reply.refuse(w, http.StatusNotFound, missing)
 			return
 		}
-		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
+		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
 	}
 }
 
@@ -93,15 +93,15 @@ func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 		format, list, err = formatOf(q, lists)
 	}
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	account := q.Get("account")
-	if account != "" && !s.knowsAccount(r.Context(), account) {
-		s.refuse(w, http.StatusNotFound, errors.New("there is no such account"))
+	if account != "" && !s.answers.knowsAccount(r.Context(), account) {
+		s.reply.refuse(w, http.StatusNotFound, errors.New("there is no such account"))
 		return
 	}
-	f := s.rules()
+	f := s.answers.rules()
 	f.Account = account
 	s.give(w, r, download{strings.Trim("payouts-"+account, "-"), format, func(ctx context.Context, to io.Writer) error {
 		all, err := report.Reconcile(ctx, s.o.Warehouse, f)
@@ -116,7 +116,7 @@ func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	k, ok := payoutOf(r)
 	if !ok {
-		s.refuse(w, http.StatusNotFound, errors.New("there is no such payout"))
+		s.reply.refuse(w, http.StatusNotFound, errors.New("there is no such payout"))
 		return
 	}
 	q, err := parameters(r, "format", "list")
@@ -126,10 +126,10 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 			report.ListPayouts()}, report.ThreeWayLists()...))
 	}
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	f := s.rules()
+	f := s.answers.rules()
 	f.Account, f.Payout, f.WithoutTransactions = k.account, &k.id, format == "csv"
 	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format,
 		func(ctx context.Context, to io.Writer) error {
@@ -164,7 +164,7 @@ const (
 func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	k, ok := s.statementOf(r)
 	if !ok {
-		s.refuse(w, http.StatusNotFound, errors.New("there is no such statement"))
+		s.reply.refuse(w, http.StatusNotFound, errors.New("there is no such statement"))
 		return
 	}
 	q, err := parameters(r, "format", "list", "of", "currency", "age")
@@ -180,7 +180,7 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	s.give(w, r, download{"statement-" + k.account + "-" + k.month.Format("2006-01"), format,

@@ -103,10 +103,10 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 
 // status is the status page.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	runs, openings := s.charts.last(struct{}{}), s.openings.last(struct{}{})
-	o := s.overview(r.Context(),
-		func(ctx context.Context) { runs = s.charts.get(ctx, struct{}{}) },
-		func(ctx context.Context) { openings = s.openings.get(ctx, struct{}{}) })
+	runs, openings := s.answers.charts.last(struct{}{}), s.answers.openings.last(struct{}{})
+	o := s.answers.overview(r.Context(),
+		func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) },
+		func(ctx context.Context) { openings = s.answers.openings.get(ctx, struct{}{}) })
 	o.chart(runs.value)
 	names, of := o.byAccount()
 	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(&o)}
@@ -137,10 +137,10 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		body.Accounts = append(body.Accounts, rows)
 	}
 	_, summary := o.verdict()
-	p := s.newPage(&o, "/", summary, body)
+	p := s.reply.newPage(&o, "/", summary, body)
 	p.Said = s.said.to(r)
 	p.Target = o.target(names, of)
-	s.render(w, "status.html", p)
+	s.reply.render(w, "status.html", p)
 }
 
 func accountPath(account string) string { return "/?account=" + url.QueryEscape(account) }
@@ -307,12 +307,12 @@ func residentMemory() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-func (s *Server) readOpenings(ctx context.Context, _ struct{}) (warehouse.Openings, error) {
-	return s.o.Warehouse.Openings(ctx)
+func (a *answers) readOpenings(ctx context.Context, _ struct{}) (warehouse.Openings, error) {
+	return a.o.Warehouse.Openings(ctx)
 }
 
-func (s *Server) readStorage(ctx context.Context, _ struct{}) (warehouse.Storage, error) {
-	return s.o.Warehouse.Storage(ctx)
+func (a *answers) readStorage(ctx context.Context, _ struct{}) (warehouse.Storage, error) {
+	return a.o.Warehouse.Storage(ctx)
 }
 
 // storageFor is how long the measured disk use of the warehouse is reused.

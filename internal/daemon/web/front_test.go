@@ -64,7 +64,7 @@ func TestManyAccounts(t *testing.T) {
 		return body
 	}
 	page("/api/v1/status")
-	if !x.charts.last(struct{}{}).at.IsZero() {
+	if !x.answers.charts.last(struct{}{}).at.IsZero() {
 		t.Error("the runs of charts are read where no chart is shown")
 	}
 	// What is asked beside the books is asked at the same time: each of the two waits for the other.
@@ -77,7 +77,7 @@ func TestManyAccounts(t *testing.T) {
 			t.Error("one waits for the end of the other")
 		}
 	}
-	x.overview(t.Context(), meet, meet)
+	x.answers.overview(t.Context(), meet, meet)
 	body := page("/")
 	wantText(t, body, `<h1 data-state="guarded"><a href="/streams/account-31/coupons">A guard stopped the coupons of account-31: a person must look. 6 others are failing.</a>`,
 		"It would have deleted 1,234 rows.", "Promotions, Coupons, ",

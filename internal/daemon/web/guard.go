@@ -16,12 +16,20 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // policyOfForms is that of pages with forms, which send to where they come from.
 var policyOfForms = strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1)
 
+// gate decides who gets in, and which requests come from our own pages.
+type gate struct {
+	o        *Options
+	loopback bool   // only this machine reaches the listener
+	secret   []byte // of the tokens in forms
+	crossing *http.CrossOriginProtection
+}
+
 // guard stands before every handler.
-func (s *Server) guard(next http.Handler) http.Handler {
+func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
-		if s.acts() {
+		if g.acts() {
 			h.Set("Content-Security-Policy", policyOfForms)
 		}
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -35,15 +43,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			(r.Method != http.MethodPost || !takesActions(r.URL.Path)): // web-1
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-		case !s.hostAllowed(r.Host):
+		case !g.hostAllowed(r.Host):
 			http.Error(w, "this address answers under the names of this machine only (127.0.0.1, localhost)",
 				http.StatusMisdirectedRequest)
-		case !s.authorized(r) && !isProbe(r.URL.Path): // web-5
+		case !g.authorized(r) && !isProbe(r.URL.Path): // web-5
 			h.Set("WWW-Authenticate", `Basic realm="dealhouse", charset="UTF-8"`)
 			http.Error(w, "user and password, please", http.StatusUnauthorized)
-		case r.Method == http.MethodPost && !s.acts(): // web-1
+		case r.Method == http.MethodPost && !g.acts(): // web-1
 			http.Error(w, "actions are taken only where a user and a password are configured: set daemon.user and daemon.password", http.StatusForbidden)
-		case r.Method == http.MethodPost && s.crossing.Check(r) != nil: // web-6
+		case r.Method == http.MethodPost && g.crossing.Check(r) != nil: // web-6
 			http.Error(w, "this request comes from a page of another origin", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -56,12 +64,12 @@ func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" 
 
 // authorized reports whether the request has the credentials, or none are asked for. It takes the same time whatever is
 // wrong with them.
-func (s *Server) authorized(r *http.Request) bool {
-	if !s.o.secured() {
+func (g *gate) authorized(r *http.Request) bool {
+	if !g.o.secured() {
 		return true
 	}
 	user, password, _ := r.BasicAuth()
-	return equal(user, s.o.User)&equal(password, s.o.Password) == 1
+	return equal(user, g.o.User)&equal(password, g.o.Password) == 1
 }
 
 func equal(a, b string) int {
@@ -72,8 +80,8 @@ func equal(a, b string) int {
 // hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could let
 // their own name point to 127.0.0.1, and the browser of a user on this machine would read this page for them. With
 // credentials, the browser has none for that name.
-func (s *Server) hostAllowed(host string) bool {
-	if !s.loopback || s.o.secured() || host == "" {
+func (g *gate) hostAllowed(host string) bool {
+	if !g.loopback || g.o.secured() || host == "" {
 		return true
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {

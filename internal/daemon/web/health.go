@@ -1,11 +1,8 @@
 package web
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
-
-	"dealhouse/internal/visible"
 )
 
 // alive answers as long as the process serves at all.
@@ -21,15 +18,15 @@ type readiness struct {
 
 // readyz says whether the daemon can work, and why not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	err := s.ready.get(r.Context(), struct{}{}).err
+	err := s.answers.ready.get(r.Context(), struct{}{}).err
 	switch {
 	case err == nil:
-		s.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
-	case !s.authorized(r): // web-5
-		s.writeJSON(w, http.StatusServiceUnavailable,
+		s.reply.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
+	case !s.gate.authorized(r): // web-5
+		s.reply.writeJSON(w, http.StatusServiceUnavailable,
 			readiness{Reasons: []string{"the reason is shown only with user and password"}})
 	default:
-		s.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
+		s.reply.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
 	}
 }
 
@@ -39,21 +36,4 @@ func reasons(err error) []string { return strings.Split(err.Error(), "\n") }
 func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte(text)) // a viewer who has left is no error
-}
-
-func (s *Server) writeJSON(w http.ResponseWriter, status int, value any) {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(visible.JSON(text), '\n')) // a viewer who has left is no error
-}
-
-// fail answers what should not happen; the reason is for the log.
-func (s *Server) fail(w http.ResponseWriter, err error) {
-	s.log.Error("could not render a page", "error", err)
-	http.Error(w, "internal error: the log has the reason", http.StatusInternalServerError)
 }

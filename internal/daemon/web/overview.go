@@ -24,22 +24,22 @@ type bookkeeping struct {
 	guarded   []warehouse.GuardedRun
 }
 
-func (s *Server) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping, err error) {
-	if b.standings, err = s.o.Warehouse.Standings(ctx); err != nil {
+func (a *answers) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping, err error) {
+	if b.standings, err = a.o.Warehouse.Standings(ctx); err != nil {
 		return b, err
 	}
 	if len(b.standings) > 0 {
 		b.now = b.standings[0].Now
 	}
-	b.guarded, err = s.o.Warehouse.GuardedRuns(ctx)
+	b.guarded, err = a.o.Warehouse.GuardedRuns(ctx)
 	return b, err
 }
 
 // charts are the last runs of each stream, the newest first.
 type charts map[warehouse.StreamID][]warehouse.RunRecord
 
-func (s *Server) readCharts(ctx context.Context, _ struct{}) (charts, error) {
-	runs, err := s.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, Brief: true, PerStream: chartRuns,
+func (a *answers) readCharts(ctx context.Context, _ struct{}) (charts, error) {
+	runs, err := a.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, Brief: true, PerStream: chartRuns,
 		Limit: mostChartRuns})
 	if err != nil {
 		return nil, err
@@ -52,12 +52,12 @@ func (s *Server) readCharts(ctx context.Context, _ struct{}) (charts, error) {
 	return of, nil
 }
 
-func (s *Server) readCounts(ctx context.Context, _ struct{}) (map[warehouse.StreamID]uint64, error) {
-	return s.o.Warehouse.LiveRows(ctx)
+func (a *answers) readCounts(ctx context.Context, _ struct{}) (map[warehouse.StreamID]uint64, error) {
+	return a.o.Warehouse.LiveRows(ctx)
 }
 
-func (s *Server) readChecks(ctx context.Context, _ struct{}) (map[warehouse.StreamID][]warehouse.Check, error) {
-	return s.o.Warehouse.LatestChecks(ctx)
+func (a *answers) readChecks(ctx context.Context, _ struct{}) (map[warehouse.StreamID][]warehouse.Check, error) {
+	return a.o.Warehouse.LatestChecks(ctx)
 }
 
 // overview is the state of everything: what the daemon knows, joined with what the warehouse knows.
@@ -96,19 +96,19 @@ func (st *streamState) failedChecks() []warehouse.Check {
 
 // overview asks where everything stands, and then, if the warehouse answers, what a page asks besides: at the same time,
 // since most of a question's time is its planning.
-func (s *Server) overview(ctx context.Context, besides ...func(context.Context)) overview {
-	books := s.books.get(ctx, struct{}{})
-	counts, checks, room := s.counts.last(struct{}{}), s.checks.last(struct{}{}), answer[warehouse.Storage]{}
+func (a *answers) overview(ctx context.Context, besides ...func(context.Context)) overview {
+	books := a.books.get(ctx, struct{}{})
+	counts, checks, room := a.counts.last(struct{}{}), a.checks.last(struct{}{}), answer[warehouse.Storage]{}
 	besides = append(besides,
-		func(ctx context.Context) { counts = s.counts.get(ctx, struct{}{}) },
-		func(ctx context.Context) { checks = s.checks.get(ctx, struct{}{}) })
-	if s.o.Warehouse.Embedded() {
-		besides = append(besides, func(ctx context.Context) { room = s.storage.get(ctx, struct{}{}) })
+		func(ctx context.Context) { counts = a.counts.get(ctx, struct{}{}) },
+		func(ctx context.Context) { checks = a.checks.get(ctx, struct{}{}) })
+	if a.o.Warehouse.Embedded() {
+		besides = append(besides, func(ctx context.Context) { room = a.storage.get(ctx, struct{}{}) })
 	}
 	if books.err == nil { // the warehouse would not answer these questions either: the last answers are shown
 		together(ctx, besides)
 	}
-	o := overview{local: s.clock(), known: books.at, problem: books.err}
+	o := overview{local: a.clock(), known: books.at, problem: books.err}
 	o.now = o.local
 	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
 		o.now = books.value.now.Add(o.local.Sub(books.at))
@@ -126,7 +126,7 @@ func (s *Server) overview(ctx context.Context, besides ...func(context.Context))
 		}
 		o.streams = append(o.streams, st)
 	}
-	for _, configured := range s.o.Streams() {
+	for _, configured := range a.o.Streams() {
 		add(configured, true)
 	}
 	for _, standing := range books.value.standings {

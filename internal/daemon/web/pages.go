@@ -50,9 +50,9 @@ const (
 	refreshIdle    = 5000
 )
 
-func (s *Server) newPage(o *overview, path, title string, body any) page {
+func (out *replies) newPage(o *overview, path, title string, body any) page {
 	p := page{Title: title, Nav: navAt(path), Refresh: refreshIdle, AsOf: o.localMoment(o.local),
-		Problem: explain(o.problem), Assets: s.assets, Body: body}
+		Problem: explain(o.problem), Assets: out.assets, Body: body}
 	p.State, p.Summary = o.verdict()
 	for _, st := range o.streams {
 		if st.Running != nil {
@@ -267,8 +267,8 @@ type details struct {
 	rejects []warehouse.RejectGroup
 }
 
-func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d details, err error) {
-	w := s.o.Warehouse
+func (a *answers) readDetails(ctx context.Context, id warehouse.StreamID) (d details, err error) {
+	w := a.o.Warehouse
 	if d.runs, err = w.Runs(ctx, warehouse.RunFilter{Account: id.Account, Stream: id.Stream,
 		Limit: shownRuns}); err != nil {
 		return d, err
@@ -287,8 +287,8 @@ func (s *Server) readDetails(ctx context.Context, id warehouse.StreamID) (d deta
 
 // stream is the page of one stream.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	runs := s.charts.last(struct{}{})
-	o := s.overview(r.Context(), func(ctx context.Context) { runs = s.charts.get(ctx, struct{}{}) })
+	runs := s.answers.charts.last(struct{}{})
+	o := s.answers.overview(r.Context(), func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) })
 	o.chart(runs.value)
 	id := warehouse.StreamID{Account: r.PathValue("account"), Stream: r.PathValue("stream")}
 	st := o.find(id)
@@ -298,15 +298,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	body := streamPage{streamRow: o.row(st), MaxRuns: shownRuns, MaxShown: shownRejects}
 	body.Forms = s.formsOf(st, "stream")
-	d := s.details.last(id)
+	d := s.answers.details.last(id)
 	if o.problem == nil { // otherwise it would only take the time-out once more
-		d = s.details.get(r.Context(), id)
+		d = s.answers.details.get(r.Context(), id)
 	}
 	body.Error = explain(d.err)
 	o.fill(&body, d.value)
-	p := s.newPage(&o, "/streams", body.Name+" of "+id.Account, body)
+	p := s.reply.newPage(&o, "/streams", body.Name+" of "+id.Account, body)
 	p.Said = s.said.to(r)
-	s.render(w, "stream.html", p)
+	s.reply.render(w, "stream.html", p)
 }
 
 func (o *overview) fill(body *streamPage, d details) {

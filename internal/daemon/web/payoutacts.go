@@ -16,8 +16,8 @@ import (
 )
 
 // rules are the rules of the reconciliation in the configuration in force.
-func (s *Server) rules() report.Filter {
-	return report.Filter{OverdueAfter: s.o.OverdueAfter(), Tolerances: s.o.Tolerances()}
+func (a *answers) rules() report.Filter {
+	return report.Filter{OverdueAfter: a.o.OverdueAfter(), Tolerances: a.o.Tolerances()}
 }
 
 // payoutRequest has the parts of a request that only actions about payouts have.
@@ -47,17 +47,17 @@ func aboutPayouts(action string) bool {
 // actOnPayouts writes what an operator asks for, as `dealhouse reconcile` does, and then records the action. If the
 // record is missing, repeating the request does no harm: there is nothing left to do, or the state is no longer the one
 // that the operator saw.
-func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
-	s.accounting.Lock()
-	defer s.accounting.Unlock()
-	do, about := s.closeMonth, "month "+q.Month
+func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
+	op.accounting.Lock()
+	defer op.accounting.Unlock()
+	do, about := op.closeMonth, "month "+q.Month
 	if a.Action == warehouse.ActionAcknowledge {
-		do, about = s.acknowledge, q.about()
+		do, about = op.acknowledge, q.about()
 	}
 	a.Stream = catalog.Payouts().Name
 	a.Reason = strings.TrimSuffix(about+": "+q.Reason, ": ")
 	if a.Key != "" {
-		earlier, err := s.o.Warehouse.EarlierAction(ctx, a)
+		earlier, err := op.o.Warehouse.EarlierAction(ctx, a)
 		if err != nil || earlier != nil {
 			return Again(earlier), err
 		}
@@ -67,11 +67,11 @@ func (s *Server) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.
 	if err != nil || !acted.Done {
 		return acted, err
 	}
-	s.payouts.outdate(struct{}{})
-	if acted.Action, err = s.o.Warehouse.RecordAction(ctx, a); err != nil {
+	op.answers.payouts.outdate(struct{}{})
+	if acted.Action, err = op.o.Warehouse.RecordAction(ctx, a); err != nil {
 		return acted, err
 	}
-	s.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason",
+	op.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason",
 		a.Reason)
 	return acted, nil
 }
@@ -88,9 +88,9 @@ func (q payoutRequest) about() string {
 	return text
 }
 
-func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
+func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
 	ask := report.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason,
-		By: s.o.User, Seen: q.Seen, Rules: s.rules()}
+		By: op.o.User, Seen: q.Seen, Rules: op.answers.rules()}
 	switch {
 	case q.RunID != "" || q.Month != "":
 		return acted, badRequest("run_id, month: an acknowledgement is about a payout")
@@ -103,8 +103,8 @@ func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted,
 	if ask.Tolerance, err = strconv.ParseInt(string(q.Tolerance), 10, 64); err != nil {
 		return acted, badRequest("tolerance: want a number of the smallest units of the currency")
 	}
-	all, err := report.Acknowledge(ctx, s.o.Warehouse, ask)
-	s.onePayout.outdate(payoutKey{q.Account, ask.Payout})
+	all, err := report.Acknowledge(ctx, op.o.Warehouse, ask)
+	op.answers.onePayout.outdate(payoutKey{q.Account, ask.Payout})
 	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
 		if refused.Why == report.NothingOpen {
 			return Acted{Text: wording.Sentence(refused.Reason)}, nil
@@ -122,26 +122,26 @@ func (s *Server) acknowledge(ctx context.Context, q actionRequest) (acted Acted,
 		ask.Payout, spaced(q.Code), wording.List(what))}, nil
 }
 
-func (s *Server) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {
+func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {
 	only := payoutRequest{Month: q.Month, Seen: q.Seen}
 	if q.payoutRequest != only || q.RunID != "" {
 		return acted, badRequest("close_month takes account, month, seen and reason")
 	}
 	month, err := report.ParseMonth(q.Month)
-	if err == nil && !s.knowsAccount(ctx, q.Account) {
+	if err == nil && !op.answers.knowsAccount(ctx, q.Account) {
 		return acted, &RefusalError{Unknown: true, Reason: "there is no account " + q.Account}
 	}
 	var statement report.Statement
 	if err == nil {
-		statement, err = report.CloseAsSeen(ctx, s.o.Warehouse, q.Account, month, s.o.User, q.Reason, q.Seen)
-		s.statements.outdate(statementKey{q.Account, month})
+		statement, err = report.CloseAsSeen(ctx, op.o.Warehouse, q.Account, month, op.o.User, q.Reason, q.Seen)
+		op.answers.statements.outdate(statementKey{q.Account, month})
 	}
 	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
 		return acted, whyRefused(refused)
 	}
 	switch {
 	case errors.Is(err, report.ErrMonthClosed):
-		if now, err := report.NewStatement(ctx, s.o.Warehouse, q.Account, month); err == nil && now.Close != nil {
+		if now, err := report.NewStatement(ctx, op.o.Warehouse, q.Account, month); err == nil && now.Close != nil {
 			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, now.Close.By)}, nil
 		}
 		return acted, &RefusalError{Reason: err.Error()}

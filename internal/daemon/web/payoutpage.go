@@ -76,20 +76,20 @@ type ackForm struct {
 	Reasons                  [][2]string
 }
 
-func (s *Server) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, err error) {
-	f := s.rules()
+func (a *answers) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, err error) {
+	f := a.rules()
 	f.Account, f.Payout = k.account, &k.id
-	r, err := report.Reconcile(ctx, s.o.Warehouse, f)
+	r, err := report.Reconcile(ctx, a.o.Warehouse, f)
 	if err != nil || len(r.Payouts) != 1 {
 		return d, err
 	}
 	p := r.Payouts[0]
-	acknowledged, err := s.o.Warehouse.Acknowledgements(ctx, k.account)
+	acknowledged, err := a.o.Warehouse.Acknowledgements(ctx, k.account)
 	if err != nil {
 		return d, err
 	}
 	acknowledged = slices.DeleteFunc(acknowledged, func(a warehouse.Acknowledgement) bool { return a.Payout != k.id })
-	three, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
+	three, err := report.PayoutThreeWay(ctx, a.o.Warehouse, k.account, k.id)
 	if err != nil {
 		return d, err
 	}
@@ -203,10 +203,10 @@ func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	o := s.overview(r.Context())
-	known := s.onePayout.last(k)
+	o := s.answers.overview(r.Context())
+	known := s.answers.onePayout.last(k)
 	if o.problem == nil { // otherwise it would only take the time-out once more
-		known = s.onePayout.get(r.Context(), k)
+		known = s.answers.onePayout.get(r.Context(), k)
 	}
 	body := known.value.body
 	switch {
@@ -219,13 +219,13 @@ func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
 	body.Error = explain(known.err)
 	if body.Ack != nil {
 		form := *body.Ack
-		if form.Token = s.token(); form.Token == "" {
+		if form.Token = s.gate.token(); form.Token == "" {
 			body.Ack = nil
 		} else {
 			body.Ack = &form
 		}
 	}
-	p := s.newPage(&o, "/payouts/", "Payout "+body.ID+" of "+k.account, body)
+	p := s.reply.newPage(&o, "/payouts/", "Payout "+body.ID+" of "+k.account, body)
 	p.Refresh, p.Said = refreshStill, s.said.to(r)
-	s.render(w, "payout.html", p)
+	s.reply.render(w, "payout.html", p)
 }

@@ -76,8 +76,8 @@ type payoutsPage struct {
 	Shown    int
 }
 
-func (s *Server) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
-	r, err := report.Reconcile(ctx, s.o.Warehouse, s.rules())
+func (a *answers) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
+	r, err := report.Reconcile(ctx, a.o.Warehouse, a.rules())
 	if err != nil {
 		return out, err
 	}
@@ -215,10 +215,10 @@ func accountTone(r report.Reconciliation) state {
 }
 
 func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
-	known := s.payouts.last(struct{}{})
+	o := s.answers.overview(r.Context())
+	known := s.answers.payouts.last(struct{}{})
 	if o.problem == nil { // otherwise it would only take the time-out once more
-		known = s.payouts.soon(r.Context(), struct{}{}, s.o.Waits.Viewer)
+		known = s.answers.payouts.soon(r.Context(), struct{}{}, s.o.Waits.Viewer)
 	}
 	body := payoutsPage{Shown: shownPayouts, Error: explain(known.err)}
 	if !known.at.IsZero() {
@@ -226,12 +226,12 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 		body.Compared, body.Accounts = &m, o.withPayouts(known.value.accounts)
 	}
 	body.State, body.Summary = o.payoutVerdict(&body)
-	p := s.newPage(&o, "/payouts", "Payouts", body)
+	p := s.reply.newPage(&o, "/payouts", "Payouts", body)
 	p.Said = s.said.to(r)
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
 		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
 	}
-	s.render(w, "payouts.html", p)
+	s.reply.render(w, "payouts.html", p)
 }
 
 // withPayouts puts the configured accounts first, also those that have no payouts.

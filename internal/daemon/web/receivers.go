@@ -29,15 +29,15 @@ type receiverRow struct {
 }
 
 // receiverStates are the receivers of the configuration, with what the warehouse knows of them.
-func (s *Server) receiverStates(ctx context.Context) (all []warehouse.ReceiverState, forms []string, err error) {
-	if s.o.Receivers == nil {
+func (a *answers) receiverStates(ctx context.Context) (all []warehouse.ReceiverState, forms []string, err error) {
+	if a.o.Receivers == nil {
 		return nil, nil, nil
 	}
-	names, forms := s.o.Receivers()
+	names, forms := a.o.Receivers()
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	known := s.receivers.get(ctx, struct{}{})
+	known := a.receivers.get(ctx, struct{}{})
 	for _, name := range names {
 		state := known.value[name]
 		state.Receiver = name
@@ -48,7 +48,7 @@ func (s *Server) receiverStates(ctx context.Context) (all []warehouse.ReceiverSt
 
 // receiverRows show the receivers.
 func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
-	all, forms, err := s.receiverStates(ctx)
+	all, forms, err := s.answers.receiverStates(ctx)
 	for i, r := range all {
 		row := receiverRow{Name: r.Receiver, Text: forms[i]}
 		switch {
@@ -57,12 +57,12 @@ func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 			row.Text += ", how it stands is not known"
 		case r.Waiting > 0:
 			row.Bad = r.Error != ""
-			row.Text += ", " + wording.Plural(r.Waiting, "message") + " waiting for " + wording.Long(s.clock().Sub(*r.Oldest))
+			row.Text += ", " + wording.Plural(r.Waiting, "message") + " waiting for " + wording.Long(s.o.Clock().Sub(*r.Oldest))
 			if row.Bad {
 				row.Text += ": " + r.Error
 			}
 		case r.LastSent != nil:
-			row.Text += ", last told " + wording.Ago(s.clock().Sub(*r.LastSent), wording.Long)
+			row.Text += ", last told " + wording.Ago(s.o.Clock().Sub(*r.LastSent), wording.Long)
 		default:
 			row.Text += ", there was nothing to tell yet"
 		}
@@ -71,18 +71,18 @@ func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 	return rows
 }
 
-func (s *Server) readReceivers(ctx context.Context, _ struct{}) (map[string]warehouse.ReceiverState, error) {
-	return s.o.Warehouse.At("").Receivers(ctx)
+func (a *answers) readReceivers(ctx context.Context, _ struct{}) (map[string]warehouse.ReceiverState, error) {
+	return a.o.Warehouse.At("").Receivers(ctx)
 }
 
 func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
 	if _, err := parameters(r); err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	all, forms, err := s.receiverStates(r.Context())
+	all, forms, err := s.answers.receiverStates(r.Context())
 	if err != nil {
-		s.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
+		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(err)))
 		return
 	}
 	out := []receiverJSON{}
@@ -93,5 +93,5 @@ func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
 			LastSent:  pointedJSON(x.LastSent), Sent: x.Sent, Dropped: x.Dropped,
 		})
 	}
-	s.writeJSON(w, http.StatusOK, map[string][]receiverJSON{"receivers": out})
+	s.reply.writeJSON(w, http.StatusOK, map[string][]receiverJSON{"receivers": out})
 }

@@ -27,7 +27,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /statements/{account}/{month}", s.statementPage)
 	mux.HandleFunc("GET /statements/{account}/{month}/figure", s.figurePage)
 	mux.HandleFunc("GET /statements/{account}/{month}/download", s.downloadStatement)
-	mux.HandleFunc("GET /static/", s.static)
+	mux.HandleFunc("GET /static/", s.reply.static)
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)

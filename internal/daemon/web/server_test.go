@@ -98,7 +98,7 @@ func TestCredentials(t *testing.T) {
 	b.ready = errors.New("the warehouse at secret.internal does not answer")
 	x := b.serve(t, func(o *Options) { o.User, o.Password = "ops", "pässword:with colon" })
 	for _, path := range []string{"/", "/metrics", "/api/v1/status", "/api/v1/runs", "/streams/acme/coupons",
-		x.assets["style.css"], "/nowhere"} {
+		x.reply.assets["style.css"], "/nowhere"} {
 		for name, change := range map[string]func(*http.Request){
 			"none": func(*http.Request) {}, "another user": as("root", "pässword:with colon"),
 			"another password": as("ops", "x"), "no password": as("ops", ""),
@@ -206,7 +206,7 @@ func TestOptions(t *testing.T) {
 		"loopback address only":  func(o *Options) { o.Listen, o.Pprof = "0.0.0.0:0", true },
 		"in use":                 func(o *Options) { o.Listen = good.Addr() },
 	} {
-		o := good.o
+		o := *good.o
 		o.Listen = "127.0.0.1:0"
 		change(&o)
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {

@@ -64,11 +64,11 @@ type balanceRow struct {
 // closeForm closes a month.
 type closeForm struct{ Token, Account, Month, Seen string }
 
-func (s *Server) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
-	if d.Statement, err = report.NewStatement(ctx, s.o.Warehouse, k.account, k.month); err != nil {
+func (a *answers) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
+	if d.Statement, err = report.NewStatement(ctx, a.o.Warehouse, k.account, k.month); err != nil {
 		return d, err
 	}
-	d.threeWay, err = report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
+	d.threeWay, err = report.MonthThreeWay(ctx, a.o.Warehouse, k.account, k.month)
 	return d, err
 }
 
@@ -76,12 +76,12 @@ func (s *Server) readStatement(ctx context.Context, k statementKey) (d statement
 func (s *Server) statementOf(r *http.Request) (statementKey, bool) {
 	month, err := report.ParseMonth(r.PathValue("month"))
 	k := statementKey{r.PathValue("account"), month}
-	return k, err == nil && s.knowsAccount(r.Context(), k.account)
+	return k, err == nil && s.answers.knowsAccount(r.Context(), k.account)
 }
 
 // knowsAccount reports whether an account is configured, or was.
-func (s *Server) knowsAccount(ctx context.Context, account string) bool {
-	o := s.overview(ctx)
+func (a *answers) knowsAccount(ctx context.Context, account string) bool {
+	o := a.overview(ctx)
 	for i := range o.streams {
 		if o.streams[i].id.Account == account {
 			return true
@@ -101,10 +101,10 @@ func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	o := s.overview(r.Context())
-	known := s.statements.last(k)
+	o := s.answers.overview(r.Context())
+	known := s.answers.statements.last(k)
 	if o.problem == nil { // otherwise it would only take the time-out once more
-		known = s.statements.get(r.Context(), k)
+		known = s.answers.statements.get(r.Context(), k)
 	}
 	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"),
 		Path: k.path(), State: stateCut, Error: explain(known.err),
@@ -112,13 +112,13 @@ func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 		After:  statementKey{k.account, k.month.AddDate(0, 1, 0)}.path()}
 	if !known.at.IsZero() {
 		body.fill(k, known.value)
-		if token := s.token(); token != "" && known.value.Close == nil && known.value.Complete() {
+		if token := s.gate.token(); token != "" && known.value.Close == nil && known.value.Complete() {
 			body.Close = &closeForm{token, k.account, body.Month, body.Hash}
 		}
 	}
-	p := s.newPage(&o, "/statements", "Statement of "+k.account+", "+body.Title, body)
+	p := s.reply.newPage(&o, "/statements", "Statement of "+k.account+", "+body.Title, body)
 	p.Refresh, p.Said = refreshStill, s.said.to(r)
-	s.render(w, "statement.html", p)
+	s.reply.render(w, "statement.html", p)
 }
 
 func (b *statementBody) fill(k statementKey, statement statementDetails) {
@@ -190,8 +190,8 @@ type figureRows struct {
 	sum  report.Balance
 }
 
-func (s *Server) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
-	err = report.EachBehind(ctx, s.o.Warehouse, k.account, k.month, k.figure, func(b report.Behind) error {
+func (a *answers) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
+	err = report.EachBehind(ctx, a.o.Warehouse, k.account, k.month, k.figure, func(b report.Behind) error {
 		if all.n < shownTransactions {
 			all.rows = append(all.rows, b)
 		}
@@ -226,18 +226,18 @@ func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	o := s.overview(r.Context())
+	o := s.answers.overview(r.Context())
 	of := figureKey{k, f}
-	known := s.figures.last(of)
+	known := s.answers.figures.last(of)
 	if o.problem == nil {
-		known = s.figures.get(r.Context(), of)
+		known = s.answers.figures.get(r.Context(), of)
 	}
 	body := figureBody{Account: k.account, Title: f.Title(), Statement: k.path(), Month: k.month.Format("January 2006"),
 		Currency: f.Currency, Download: of.path("download"), Error: explain(known.err), Shown: shownTransactions}
 	body.fill(known.value)
-	p := s.newPage(&o, "/statements/figure", capitalized(body.Title)+" of "+k.account+", "+body.Month, body)
+	p := s.reply.newPage(&o, "/statements/figure", capitalized(body.Title)+" of "+k.account+", "+body.Month, body)
 	p.Refresh = refreshStill
-	s.render(w, "figure.html", p)
+	s.reply.render(w, "figure.html", p)
 }
 
 func (b *figureBody) fill(all figureRows) {

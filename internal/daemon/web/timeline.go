@@ -37,8 +37,8 @@ type spans struct {
 	more bool
 }
 
-func (s *Server) readSpans(ctx context.Context, d daySpan) (x spans, err error) {
-	x.runs, x.more, err = s.o.Warehouse.RunSpans(ctx, d.from, d.to, mostSpans)
+func (a *answers) readSpans(ctx context.Context, d daySpan) (x spans, err error) {
+	x.runs, x.more, err = a.o.Warehouse.RunSpans(ctx, d.from, d.to, mostSpans)
 	return x, err
 }
 
@@ -94,10 +94,10 @@ type mark struct{ Class, Path string }
 
 // timeline is the page of it.
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
-	o := s.overview(r.Context())
+	o := s.answers.overview(r.Context())
 	d, day, err := chosenDay(r, o.now)
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, err)
+		s.reply.refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	account := r.URL.Query().Get("account")
@@ -106,9 +106,9 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	read := s.spans.last(d)
+	read := s.answers.spans.last(d)
 	if o.problem == nil {
-		read = s.spans.get(r.Context(), d)
+		read = s.answers.spans.get(r.Context(), d)
 	}
 	body := newTimeline(d, o.now, &o, read.value, account)
 	body.Error = explain(read.err)
@@ -119,7 +119,7 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 			body.Filter[i].Path = timelinePath(day, body.Filter[i].Account)
 		}
 	}
-	s.render(w, "timeline.html", s.newPage(&o, timelinePage, "Timeline of "+body.Title, body))
+	s.reply.render(w, "timeline.html", s.reply.newPage(&o, timelinePage, "Timeline of "+body.Title, body))
 }
 
 const (

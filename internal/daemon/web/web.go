@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -76,39 +74,17 @@ const (
 
 // Server serves the daemon's HTTP side.
 type Server struct {
-	o         Options
+	o         *Options
 	log       *slog.Logger
-	clock     func() time.Time
 	listener  net.Listener
-	loopback  bool // only this machine reaches it
 	server    *http.Server
-	reads     *reads
-	ready     *kept[struct{}, struct{}]
-	books     *kept[struct{}, bookkeeping]
-	charts    *kept[struct{}, charts]
-	counts    *kept[struct{}, map[warehouse.StreamID]uint64]
-	openings  *kept[struct{}, warehouse.Openings]
-	storage   *kept[struct{}, warehouse.Storage]
-	receivers *kept[struct{}, map[string]warehouse.ReceiverState]
+	gate      *gate
+	answers   *answers
+	operator  *operator
+	reply     *replies
 	began     time.Time
-	checks    *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
-	payouts   *kept[struct{}, reconciliation]
-	// onePayout, statements, figures are what the pages of a payout and of a month show.
-	onePayout  *kept[payoutKey, payoutDetails]
-	statements *kept[statementKey, statementDetails]
-	figures    *kept[figureKey, figureRows]
-	accounting sync.Mutex    // held while a payout is acknowledged or a month is closed
-	downloads  chan struct{} // of those under way
-	actions    *kept[int, []warehouse.Action]
-	runs       *kept[warehouse.RunFilter, []warehouse.RunRecord]
-	details    *kept[warehouse.StreamID, details]
-	spans      *kept[daySpan, spans]
-	secret     []byte // of the tokens in forms
-	crossing   *http.CrossOriginProtection
-	said       said
-	assets     assets
-	files      map[string][]byte // static files by their address
-	pages      map[string]*template.Template
+	downloads chan struct{} // of those under way
+	said      said
 }
 
 // New listens, so that Addr is known and a port in use is an error at once; Serve answers.
@@ -116,30 +92,13 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, log: o.Logger, clock: o.Clock, secret: newSecret(), crossing: http.NewCrossOriginProtection(),
-		downloads: make(chan struct{}, maxDownloads)}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.o.OverdueAfter == nil {
-		s.o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
-	}
-	if s.o.Tolerances == nil {
-		s.o.Tolerances = func() map[string]int64 { return nil }
-	}
-	s.o.Waits = o.Waits.orUsual()
-	s.began = s.clock()
+	o = o.withDefaults()
+	s := &Server{o: &o, log: o.Logger, began: o.Clock(), downloads: make(chan struct{}, maxDownloads)}
 	certificate, err := s.loadCertificate()
 	if err != nil {
 		return nil, err
 	}
-	if s.assets, s.files, err = readAssets(); err != nil {
-		return nil, err
-	}
-	if s.pages, err = parsePages(); err != nil {
+	if s.reply, err = newReplies(o.Logger); err != nil {
 		return nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
@@ -147,13 +106,15 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
 	s.listener = listener
-	s.loopback = isLoopback(listener.Addr())
-	if o.Pprof && !s.loopback {
+	s.gate = &gate{o: &o, loopback: isLoopback(listener.Addr()), secret: newSecret(),
+		crossing: http.NewCrossOriginProtection()}
+	if o.Pprof && !s.gate.loopback {
 		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
 	}
-	s.prepareReads()
+	s.answers = newAnswers(&o)
+	s.operator = &operator{o: &o, log: o.Logger, answers: s.answers}
 	s.server = &http.Server{
-		Handler:           s.guard(s.routes()),
+		Handler:           s.gate.guard(s.routes()),
 		TLSConfig:         certificate,
 		ReadHeaderTimeout: s.o.Waits.Header, ReadTimeout: s.o.Waits.Request, WriteTimeout: s.o.Waits.Answer,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -163,31 +124,22 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// prepareReads makes the places where answers of the warehouse are kept.
-func (s *Server) prepareReads() {
-	reads := newReads(s.clock, s.o.Waits.Read)
-	s.reads = reads
-	s.ready = keep(reads, readyFor, func(ctx context.Context, _ struct{}) (struct{}, error) {
-		return struct{}{}, s.o.Ready(ctx)
-	})
-	s.books = keep(reads, freshFor, s.readBookkeeping)
-	s.charts = keep(reads, freshFor, s.readCharts)
-	s.counts = keep(reads, countsFor, s.readCounts)
-	s.openings = keep(reads, countsFor, s.readOpenings)
-	s.receivers = keep(reads, freshFor, s.readReceivers)
-	s.storage = keep(reads, storageFor, s.readStorage)
-	s.checks = keep(reads, countsFor, s.readChecks)
-	s.payouts = keep(reads, payoutsFor, s.readPayouts)
-	s.payouts.timeout = s.o.Waits.Compare
-	s.onePayout = keep(reads, countsFor, s.readPayout)
-	s.statements = keep(reads, countsFor, s.readStatement)
-	s.figures = keep(reads, countsFor, s.readFigure)
-	detail := s.o.Waits.Detail
-	s.onePayout.timeout, s.statements.timeout, s.figures.timeout = detail, detail, detail
-	s.actions = keep(reads, freshFor, s.readActions)
-	s.runs = keep(reads, freshFor, s.readRuns)
-	s.details = keep(reads, freshFor, s.readDetails)
-	s.spans = keep(reads, timelineFor, s.readSpans)
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.OverdueAfter == nil {
+		o.OverdueAfter = func() time.Duration { return catalog.DefaultOverdueAfter }
+	}
+	if o.Tolerances == nil {
+		o.Tolerances = func() map[string]int64 { return nil }
+	}
+	o.Waits = o.Waits.orUsual()
+	return o
 }
 
 func (o Options) validate() error {
@@ -205,7 +157,7 @@ func (o Options) validate() error {
 // warn says what an operator may not have meant.
 func (s *Server) warn() {
 	switch {
-	case s.loopback:
+	case s.gate.loopback:
 	case !s.o.secured():
 		s.log.Warn("anyone who reaches this address can read the status page, run errors, rejected records and metrics: set a user and a password, or listen on 127.0.0.1",
 			"listen", s.Addr())
@@ -222,7 +174,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Serve answers until ctx ends, and returns when the answers under way are done. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
-	defer s.reads.close()
+	defer s.answers.reads.close()
 	ended := make(chan error, 1)
 	go func() { ended <- s.answer() }()
 	select {
