@@ -39,7 +39,7 @@ func TestUnitsFitTheConfiguration(t *testing.T) {
 		for _, e := range directives(unit, "Environment") {
 			env = append(env, strings.ReplaceAll(e, "%d", credentials))
 		}
-		cfg, warnings, err := config.Load(config.Source{
+		cfg, warnings, err := config.Read(config.Source{
 			Path: "/etc/dealhouse/" + config.FileName, Env: env, NeedAccounts: true,
 			ReadFile: func(path string) ([]byte, fs.FileMode, error) {
 				switch {

@@ -108,16 +108,16 @@ func (a *app) startLogging() error {
 	return nil
 }
 
-// loadConfig reads the configuration and shows its warnings. knownEnv names the variables that the command itself
+// readConfig reads the configuration and shows its warnings. knownEnv names the variables that the command itself
 // reads.
-func (a *app) loadConfig(needAccounts bool, knownEnv ...string) (*config.Config, error) {
-	return a.loadConfigAs(config.Source{KnownEnv: knownEnv, NeedAccounts: needAccounts})
+func (a *app) readConfig(needAccounts bool, knownEnv ...string) (*config.Config, error) {
+	return a.readConfigAs(config.Source{KnownEnv: knownEnv, NeedAccounts: needAccounts})
 }
 
-// loadConfigAs reads the configuration that the command line names, with the other options of the source.
-func (a *app) loadConfigAs(source config.Source) (*config.Config, error) {
+// readConfigAs reads the configuration that the command line names, with the other options of the source.
+func (a *app) readConfigAs(source config.Source) (*config.Config, error) {
 	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.readFile
-	cfg, warnings, err := config.Load(source)
+	cfg, warnings, err := config.Read(source)
 	a.warn(warnings)
 	return cfg, err
 }

@@ -115,7 +115,7 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(true)
+	cfg, err := a.readConfig(true)
 	if err != nil {
 		return err
 	}
@@ -136,12 +136,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
-	ctx, jobs, told, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
+	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "backfill", exported: exported, registry: registry})
 	if err != nil {
 		return err
 	}
-	defer told.close(ctx)
+	defer exporting.close(ctx)
 	watch, stop := a.showRuns(jobs, api)
 	results, err := svc.Backfill(ctx, w, jobs, asked, watch)
 	stop()

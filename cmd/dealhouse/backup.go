@@ -57,7 +57,7 @@ func (e stillRunningError) Error() string {
 }
 
 func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err error) {
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func TestBackup(t *testing.T) {
 	d.succeeds(t, b, 1, streams...)
 	path := filepath.Join(t.TempDir(), "whole.tar")
 	b.backUpDuringRun(t, path)
-	start(t, b.env, "backup", path, "--config", b.config).end(t).shows(t, "Backed up",
+	start(t, b.env, "backup", path, "--config", b.config).finish(t).shows(t, "Backed up",
 		path) // its leases are of a process that is gone later
 	b.call(t, "backup", path).want(t, 2, "not replaced")
 	b.call(t, "backup", filepath.Join(b.dir, "x")).want(t, 2, "in the folder of the warehouse")
@@ -54,7 +54,7 @@ func TestBackup(t *testing.T) {
 	}
 	b.call(t, "restore", path).want(t, 2, "not empty")
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143)
+	d.finish(t).want(t, 143)
 
 	dir, env := b.beside(t)
 	engineTurn(t)
@@ -88,7 +88,7 @@ func (b *bench) backUpDuringRun(t *testing.T, path string) {
 	running.reaches(t, held)
 	b.call(t, "backup", "--wait", "100ms", path).want(t, 1, "nothing was backed up")
 	close(open)
-	running.end(t).want(t, 0)
+	running.finish(t).want(t, 0)
 	b.sim.SetBefore(nil)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("there is a backup")
@@ -102,7 +102,7 @@ func TestRestoreBroken(t *testing.T) {
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)
 	path := filepath.Join(t.TempDir(), "folder")
-	start(t, b.env, "backup", path, "--config", b.config).end(t).want(t, 0)
+	start(t, b.env, "backup", path, "--config", b.config).finish(t).want(t, 0)
 	dir, env := b.beside(t)
 	restored := func(args ...string) outcome { return call(t, env, append(args, "--config", b.config)...) }
 
@@ -145,14 +145,14 @@ func TestRestoreBroken(t *testing.T) {
 		}
 		kills++
 		for _, args := range [][]string{{"status"}, {"query", "SELECT 1"}, {"sync", "coupons"}} {
-			start(t, env, append(args, "--config", b.config)...).end(t).want(t, 1, "restore")
+			start(t, env, append(args, "--config", b.config)...).finish(t).want(t, 1, "restore")
 		}
 	}
 	if kills == 0 {
 		t.Error("no restore was killed")
 	}
-	start(t, env, "restore", path, "--config", b.config).end(t).want(t, 0)
-	start(t, env, "sync", "coupons", "--config", b.config).end(t).want(t, 0)
+	start(t, env, "restore", path, "--config", b.config).finish(t).want(t, 0)
+	start(t, env, "sync", "coupons", "--config", b.config).finish(t).want(t, 0)
 }
 
 // killPoints are how many files are there when a restore is killed.
@@ -175,7 +175,7 @@ func TestBackupKilled(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)
-	start(t, b.env, "sync", "--config", b.config).end(t).want(t, 0)
+	start(t, b.env, "sync", "--config", b.config).finish(t).want(t, 0)
 	out := t.TempDir()
 	for i, after := range []int{50, 200, 300, 400, 500, 600, 700, 800} {
 		path := filepath.Join(out, fmt.Sprint(i, ".tar"))
@@ -184,14 +184,14 @@ func TestBackupKilled(t *testing.T) {
 		err := dying.Wait()
 		timer.Stop()
 		if _, statErr := os.Stat(path); (statErr == nil) && err != nil {
-			start(t, b.env, "restore", "--check", path, "--config", b.config).end(t).want(t, 0)
+			start(t, b.env, "restore", "--check", path, "--config", b.config).finish(t).want(t, 0)
 		}
 	}
 	path := filepath.Join(out, "0.tar")
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
-	start(t, b.env, "backup", path, "--config", b.config).end(t).want(t, 0)
+	start(t, b.env, "backup", path, "--config", b.config).finish(t).want(t, 0)
 	left, err := filepath.Glob(filepath.Join(out, "0.tar.*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
@@ -201,7 +201,7 @@ func TestBackupKilled(t *testing.T) {
 		t.Errorf("left among the data: %v, %v", staged, err)
 	}
 	if got := start(t, b.env, "query", "SELECT count() FROM coupons", "-o", "csv", "--config",
-		b.config).end(t); !strings.Contains(got.out, fmt.Sprint(b.sim.Count("coupons", "acme"))) {
+		b.config).finish(t); !strings.Contains(got.out, fmt.Sprint(b.sim.Count("coupons", "acme"))) {
 		t.Errorf("the warehouse has %s", got.out)
 	}
 }

@@ -158,9 +158,9 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	(&running{process: second}).until(t, "a second daemon waits for the first",
 		func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
 	second.signal(t, syscall.SIGTERM)
-	second.end(t).want(t, 143)
+	second.finish(t).want(t, 143)
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143)
+	d.finish(t).want(t, 143)
 
 	release := engineTurn(t)
 	closeEngine := hold(t, b.dir)
@@ -238,6 +238,6 @@ func TestCommandsBesideSync(t *testing.T) {
 	(&running{process: waiting}).until(t, "the second sync waits",
 		func() bool { return strings.Contains(waiting.stderr.String(), "waiting for another process") })
 	close(open)
-	syncing.end(t).want(t, 0)
-	waiting.end(t).want(t, 0)
+	syncing.finish(t).want(t, 0)
+	waiting.finish(t).want(t, 0)
 }

@@ -96,14 +96,14 @@ func printFindings(ctx context.Context, a *app, findings []finding, format strin
 }
 
 func checkAll(ctx context.Context, a *app) []finding {
-	cfg, warnings, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
+	cfg, warnings, err := config.Read(config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true})
 	var all []finding
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
 		for _, p := range problems.All() {
 			all = append(all, finding{"configuration", verdictFailed, p.String(), exitUsage})
 		}
 		// If only the accounts are at fault, the warehouse can still be checked.
-		cfg, _, err = config.Load(config.Source{Path: a.configPath, Env: a.env})
+		cfg, _, err = config.Read(config.Source{Path: a.configPath, Env: a.env})
 		if err != nil {
 			return append(all, finding{"warehouse", verdictSkipped, "correct the configuration first", exitOK})
 		}

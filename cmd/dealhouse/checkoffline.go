@@ -18,7 +18,7 @@ func checkOffline(ctx context.Context, a *app) (all []finding) {
 		Missing: func(p config.Problem) {
 			missing = append(missing, finding{"configuration", verdictSkipped, "not checked:  " + p.String(), exitOK})
 		}}
-	cfg, warnings, err := config.Load(source)
+	cfg, warnings, err := config.Read(source)
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
 		for _, p := range problems.All() {
 			all = append(all, finding{"configuration", verdictFailed, p.String(), exitUsage})

@@ -58,7 +58,7 @@ func TestDaemonInSandbox(t *testing.T) {
 		return d.sum(t, "dealhouse_config_last_reload_timestamp_seconds") > 0 && d.ProcessState == nil
 	})
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143, "runs in a kernel sandbox", "the daemon has ended")
+	d.finish(t).want(t, 143, "runs in a kernel sandbox", "the daemon has ended")
 }
 
 // What a sync writes and reads is where people put it: a configuration and a key that come through pipes, which can be
@@ -106,7 +106,7 @@ func TestSyncInSandbox(t *testing.T) {
 	if err := os.WriteFile(fifo, []byte(config), 0); err != nil { // until it is read
 		t.Fatal(err)
 	}
-	got := p.end(t)
+	got := p.finish(t)
 	got.want(t, 0)
 	got.shows(t, "success")
 	if strings.Contains(got.err, "kernel sandbox") || strings.Contains(got.err, "cannot refuse") {
@@ -154,7 +154,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		}
 		p := start(t, slices.Concat(b.env, []string{handicapVariable + "=" + test.handicap}),
 			append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
-		got := p.end(t)
+		got := p.finish(t)
 		got.want(t, 0, test.words)
 		if n := strings.Count(got.err, "kernel sandbox") + strings.Count(got.err, "cannot refuse"); n != min(1,
 			len(test.words)) {
@@ -165,7 +165,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 	b.env = append(b.env, handicapVariable+"=landlock,seccomp")
 	d := b.daemon(t, b.config)
 	d.signal(t, syscall.SIGTERM)
-	got := d.end(t)
+	got := d.finish(t)
 	got.want(t, 143, "level=WARN", "cannot refuse")
 	if n := strings.Count(got.err, "cannot refuse"); n != 1 {
 		t.Errorf("it says so %d times:\n%s", n, got.err)
@@ -188,14 +188,14 @@ func (b *bench) fromPipe(t *testing.T, env ...string) outcome {
 		t.Fatal(err)
 	}
 	_ = w.Close()
-	return startWith(t, slices.Concat(b.env, env), []*os.File{r}, "rejects", "retry", "--config", "/dev/fd/3").end(t)
+	return startWith(t, slices.Concat(b.env, env), []*os.File{r}, "rejects", "retry", "--config", "/dev/fd/3").finish(t)
 }
 
 // The variable that the program sets for itself does not make it believe that it is inside.
 func TestLoadingByHand(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{loading, loadingNote} {
-		start(t, []string{errandVariable + "=" + stage}, "sync").end(t).want(t, 1, errandVariable, "unset it")
+		start(t, []string{errandVariable + "=" + stage}, "sync").finish(t).want(t, 1, errandVariable, "unset it")
 	}
 }
 

@@ -45,7 +45,7 @@ func TestSchemaContracts(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := func(path string, env []string) map[string]string {
-		cfg, _, err := config.Load(config.Source{Path: path, Env: env})
+		cfg, _, err := config.Read(config.Source{Path: path, Env: env})
 		if err != nil {
 			t.Fatal(err)
 		}

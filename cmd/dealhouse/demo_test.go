@@ -48,7 +48,7 @@ func TestDemo(t *testing.T) {
 	got.shows(t, fmt.Sprintf("acme,payouts,snapshot,%d,", 11))
 	p.find(t, "DEALHOUSE_ACCOUNT=acme")
 	p.signal(t, syscall.SIGINT)
-	ended := p.end(t)
+	ended := p.finish(t)
 	ended.want(t, 130)
 	fitsATerminal(t, ended)
 	asTheReadmeShows(t, ended.out)
@@ -74,7 +74,7 @@ func TestDemo(t *testing.T) {
 	p = start(t, nil, "demo", "--data", dir)
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)
-	p.end(t).want(t, 130)
+	p.finish(t).want(t, 130)
 }
 
 // asTheReadmeShows: each line of the README's excerpt of a demo is one that the demo prints.

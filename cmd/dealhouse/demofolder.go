@@ -46,7 +46,7 @@ func (d *demo) configuration() (*config.Config, error) {
 		fmt.Fprintf(&b, "\n[[account]]\nname = %q\nbase_url = %q\napi_key = %q\n", org, d.url, key)
 	}
 	// The warnings are about the keys, which are made up.
-	cfg, _, err := config.Load(config.Source{
+	cfg, _, err := config.Read(config.Source{
 		Path: "demo.toml", NeedAccounts: true,
 		ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(b.String()), 0o600, nil },
 	})

@@ -13,9 +13,9 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// lookAfterDerived compares the tables that are derived from the rows of streams with these rows, or rebuilds them.
-func lookAfterDerived(ctx context.Context, a *app, rebuild bool) (err error) {
-	cfg, err := a.loadConfig(false)
+// checkDerived compares the tables that are derived from the rows of streams with these rows, or rebuilds them.
+func checkDerived(ctx context.Context, a *app, rebuild bool) (err error) {
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestDrainedWalk(t *testing.T) {
 	p := start(t, b.env, "sync", "products", "--account", "acme", "--config", b.config)
 	p.reaches(t, reached)
 	p.signal(t, syscall.SIGTERM)
-	got := p.end(t)
+	got := p.finish(t)
 	got.want(t, 143, "stopped before the end")
 	got.shows(t, "stopped")
 	b.sim.SetBefore(nil)
@@ -102,7 +102,7 @@ func TestSignalWhileWriting(t *testing.T) {
 	p.reaches(t, g.reached)
 	p.signal(t, syscall.SIGINT)
 	p.signal(t, syscall.SIGTERM)
-	got := p.end(t)
+	got := p.finish(t)
 	if (got.code != 130 && got.code != 143) || strings.Contains(got.out, "coupons") {
 		t.Errorf("told twice to stop, it still drained: %+v", got)
 	}
@@ -111,11 +111,11 @@ func TestSignalWhileWriting(t *testing.T) {
 	p.reaches(t, g.reached)
 	p.signal(t, syscall.SIGTERM)
 	close(g.open)
-	got = p.end(t)
+	got = p.finish(t)
 	got.want(t, 0)
 	got.shows(t, "success")
 	count := call(t, env, "query", "SELECT count() FROM coupons", "-o", "csv", "--config", b.config)
 	count.shows(t, fmt.Sprint(b.sim.Count("coupons", "acme")))
 	warehouse.signal(t, syscall.SIGTERM)
-	warehouse.end(t).want(t, 143)
+	warehouse.finish(t).want(t, 143)
 }

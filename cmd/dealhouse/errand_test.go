@@ -77,7 +77,7 @@ func TestServeInSandbox(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 			p.signal(t, syscall.SIGTERM)
-			got := p.end(t)
+			got := p.finish(t)
 			if got.code != 143 {
 				t.Errorf("exit code %d", got.code)
 			}
@@ -92,7 +92,7 @@ func TestServeInSandbox(t *testing.T) {
 func TestErrandByHand(t *testing.T) {
 	t.Parallel()
 	p := start(t, []string{errandVariable + "=" + inside}, "serve-warehouse")
-	p.end(t).want(t, 1, errandVariable, "unset it")
+	p.finish(t).want(t, 1, errandVariable, "unset it")
 }
 
 // A question reaches the engine in a process of its own as it was typed, however long, and so does its end.
@@ -103,12 +103,12 @@ func TestQueryInSandbox(t *testing.T) {
 	p := start(t, b.env, "query", "SELECT 'ü', length('"+strings.Repeat("x", 100000)+"') AS n", "-o", "csv", "--config",
 		b.config)
 	p.find(t, "^ü,100000")
-	p.end(t).want(t, 0)
+	p.finish(t).want(t, 0)
 	p = start(t, b.env, "query", "SELECT nothing", "--config", b.config)
-	p.end(t).want(t, 2, "nothing", "(code 47)")
+	p.finish(t).want(t, 2, "nothing", "(code 47)")
 	gone := filepath.Join(t.TempDir(), "gone")
 	p = start(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + gone}, "query", "SELECT 1")
-	p.end(t).want(t, 2, "there is no warehouse in "+gone)
+	p.finish(t).want(t, 2, "there is no warehouse in "+gone)
 }
 
 // procFile is what the kernel says of a process.

@@ -179,7 +179,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the server took %d MiB", peak>>20)
 	}
 	server.signal(t, syscall.SIGTERM)
-	server.end(t)
+	server.finish(t)
 }
 
 // attack makes one hostile request, which has a second.

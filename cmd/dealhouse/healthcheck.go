@@ -55,7 +55,7 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 	address := c.address
 	transport := &http.Transport{DisableKeepAlives: true} // without a proxy: the request goes to this machine
 	if address == "" {
-		cfg, err := a.loadConfig(false)
+		cfg, err := a.readConfig(false)
 		if _, bad := errors.AsType[*config.Problems](err); bad {
 			cfg, err = portOnly(a)
 		}
@@ -96,7 +96,7 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 // portOnly returns the daemon's port from the environment, or the default, without reading any file.
 func portOnly(a *app) (*config.Config, error) {
 	a.log.Warn("the configuration cannot be read, so the daemon's address is that of the environment, or the default; `dealhouse check` says what is wrong")
-	cfg, _, err := config.Load(config.Source{
+	cfg, _, err := config.Read(config.Source{
 		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
 			return !slices.Contains([]string{"DEALHOUSE_DAEMON_LISTEN", "DEALHOUSE_DAEMON_TLS_CERT", "DEALHOUSE_DAEMON_TLS_KEY"},

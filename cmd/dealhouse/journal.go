@@ -72,7 +72,7 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
 		switch {
 		case errors.Is(err, report.ErrMonthDraft):

@@ -42,7 +42,7 @@ func newMigrate(a *app) *cobra.Command {
 			case dryRun:
 				return planMigration(cmd.Context(), a)
 			case check, rebuild:
-				return lookAfterDerived(cmd.Context(), a, rebuild)
+				return checkDerived(cmd.Context(), a, rebuild)
 			}
 			return migrate(cmd.Context(), a)
 		},
@@ -55,7 +55,7 @@ func newMigrate(a *app) *cobra.Command {
 }
 
 func migrate(ctx context.Context, a *app) (err error) {
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func migrate(ctx context.Context, a *app) (err error) {
 }
 
 func planMigration(ctx context.Context, a *app) (err error) {
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ Exit codes: 0 all accepted it; 1 at least one did not; 2 usage or configuration.
 }
 
 func testReceivers(ctx context.Context, a *app, name, format string) error {
-	cfg, err := a.loadConfigAs(config.Source{NeedReceivers: true})
+	cfg, err := a.readConfigAs(config.Source{NeedReceivers: true})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func newNotifyList(a *app) *cobra.Command {
 }
 
 func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) error {
-	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		if err := w.CheckSchema(ctx); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 // checkReceivers says which receivers are set up correctly. With ask, it sends each a test message. Without ask, it
 // prints only what is wrong.
 func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
-	cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env, NeedReceivers: true})
+	cfg, _, err := config.Read(config.Source{Path: a.configPath, Env: a.env, NeedReceivers: true})
 	if err != nil {
 		return nil // it has been said
 	}

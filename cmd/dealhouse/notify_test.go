@@ -40,8 +40,8 @@ func newMailbox(t *testing.T) *mailbox {
 	return r
 }
 
-// take is what it took since the last call, in lines.
-func (r *mailbox) take() string {
+// drain returns what it received since the last call, in lines.
+func (r *mailbox) drain() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	got := strings.Join(r.got, "\n")
@@ -91,7 +91,7 @@ accounts = "acme"
 	b.call(t, "notify").want(t, 2, "name one of the commands test and list")
 	b.call(t, "notify", "test", "nobody").want(t, 2, `there is no receiver "nobody"`, "ops, switch")
 	b.printed(t, 0, []string{"ops", "slack", "switch", "it accepted a message"}, "notify", "test")
-	if got := hook.take(); !strings.Contains(got, "A test of dealhouse") || !strings.Contains(got, "/switch a test") {
+	if got := hook.drain(); !strings.Contains(got, "A test of dealhouse") || !strings.Contains(got, "/switch a test") {
 		t.Errorf("a test told %s", got)
 	}
 	hook.fail(true)
@@ -104,7 +104,7 @@ accounts = "acme"
 	}
 	sync(0)
 	defer hold(t, b.dir)()
-	if got := hook.take(); got != "/switch/start \n/switch " {
+	if got := hook.drain(); got != "/switch/start \n/switch " {
 		t.Errorf("a sync that went well told %q", got)
 	}
 	b.sim.SetFault(func(*http.Request) apisim.Fault {
@@ -116,21 +116,21 @@ accounts = "acme"
 	b.printed(t, 3, []string{"receiver: ops", "FAILED"}, "check", "--receivers")
 	hook.fail(false)
 	sync(3)
-	got := hook.take()
+	got := hook.drain()
 	if strings.Count(got, "/switch/start") != 1 || !strings.Contains(got, "/switch/fail coupons of acme: ") ||
 		strings.Count(got, `"Failing`) > 1 { // it is due by now, or not yet
 		t.Errorf("a sync that failed again told %q", got)
 	}
 	b.sim.SetFault(nil)
 	b.call(t, "sync", "coupons", "--account", "acme", "--dry-run").want(t, 0)
-	if got := hook.take(); got != "" {
+	if got := hook.drain(); got != "" {
 		t.Errorf("a dry run told %q", got)
 	}
 	// What else loads tells what a sync that had no receivers left untold.
 	silent := call(t, b.env, "sync", "coupons", "--account", "acme", "--config", b.write(t, string(text)))
 	silent.want(t, 0)
 	b.call(t, "rejects", "retry", "--dry-run").want(t, 0)
-	if got := hook.take(); got != "" {
+	if got := hook.drain(); got != "" {
 		t.Errorf("a dry run of retry told %q", got)
 	}
 	b.call(t, "rejects", "retry").want(t, 0)

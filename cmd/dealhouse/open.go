@@ -47,9 +47,9 @@ func (a *app) openExisting(ctx context.Context, cfg *config.Config) (*warehouse.
 	return a.openMade(ctx, cfg, throughAnybody)
 }
 
-// openToLook reads the configuration and opens its warehouse as openExisting does.
-func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Warehouse, error) {
-	cfg, err := a.loadConfig(false)
+// openToRead reads the configuration and opens its warehouse as openExisting does.
+func (a *app) openToRead(ctx context.Context) (*config.Config, *warehouse.Warehouse, error) {
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,10 +57,10 @@ func (a *app) openToLook(ctx context.Context) (*config.Config, *warehouse.Wareho
 	return cfg, w, err
 }
 
-// look opens the warehouse for a command that only reads it, and closes it after do. If do fails because a table or
-// column is missing, the error says that the schema is old.
-func (a *app) look(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
-	cfg, w, err := a.openToLook(ctx)
+// readWarehouse opens the warehouse for a command that only reads it, and closes it after do. If do fails because a
+// table or column is missing, the error says that the schema is old.
+func (a *app) readWarehouse(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
+	cfg, w, err := a.openToRead(ctx)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 			return usagef("--run: %q is not the id of a run: `dealhouse runs --output json` has them", c.run)
 		}
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func newOperateLog(a *app) *cobra.Command {
 }
 
 func listActions(ctx context.Context, a *app, limit int, format string) error {
-	return a.look(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		all, err := w.Actions(ctx, limit)
 		if err != nil {
 			return err

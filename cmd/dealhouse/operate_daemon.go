@@ -83,7 +83,7 @@ configuration is invalid, the old one stays in force.` + askDaemonLong,
 
 // askDaemon asks a daemon to carry out the action.
 func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error {
-	cfg, err := a.loadConfigAs(config.Source{NeedDaemon: true})
+	cfg, err := a.readConfigAs(config.Source{NeedDaemon: true})
 	if err != nil {
 		return err
 	}

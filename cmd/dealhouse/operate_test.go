@@ -217,7 +217,7 @@ func TestOperateDaemon(t *testing.T) {
 	log.shows(t, ",ops,api,run,acme,coupons,0,they said it is mended", ",ops,api,cancel,acme,coupons",
 		",ops,api,run_full,acme,transactions", ",ops,api,reload,,")
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143)
+	d.finish(t).want(t, 143)
 }
 
 // newCertificate writes a certificate of its own, and its key.

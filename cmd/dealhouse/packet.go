@@ -48,7 +48,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 }
 
 func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format string) error {
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout,
 			OverdueAfter: cfg.Finance.OverdueAfter})
 		if err != nil {

@@ -117,12 +117,12 @@ func (p *process) reaches(t *testing.T, what <-chan struct{}) {
 	select {
 	case <-what:
 	case <-early:
-		t.Fatalf("it ended, or printed, too early: %+v", p.end(t))
+		t.Fatalf("it ended, or printed, too early: %+v", p.finish(t))
 	}
 }
 
-// end waits for the process.
-func (p *process) end(t *testing.T) outcome {
+// finish waits for the process.
+func (p *process) finish(t *testing.T) outcome {
 	t.Helper()
 	p.peeking.Wait()
 	rest, err := io.ReadAll(p.stdout)
@@ -182,8 +182,8 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 	args := append([]string{"sync", "--config", b.config}, streams...)
 	first := start(t, env, args...)
 	second := start(t, env, args...)
-	first.end(t).want(t, 0)
-	second.end(t).want(t, 0)
+	first.finish(t).want(t, 0)
+	second.finish(t).want(t, 0)
 	for _, account := range b.sim.Orgs() {
 		for _, s := range catalog.All() {
 			if len(streams) == 0 || slices.Contains(streams, s.Name) {
@@ -197,7 +197,7 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 		t.Errorf("rows were written twice: %s", got.out)
 	}
 	warehouse.signal(t, syscall.SIGTERM)
-	warehouse.end(t).want(t, 143)
+	warehouse.finish(t).want(t, 143)
 }
 
 // compare compares a view with what is true upstream, by key and one telling field.
@@ -294,7 +294,7 @@ func TestServeWarehouse(t *testing.T) {
 		t.Errorf("%s: %s", resp.Status, text)
 	}
 	server.twice(t, syscall.SIGINT)
-	ended := server.end(t)
+	ended := server.finish(t)
 	ended.want(t, 130)
 	if strings.Contains(ended.err, "stopped by a signal") {
 		t.Errorf("told twice, it ended as it does when it is told once:\n%s", ended.err)
@@ -328,7 +328,7 @@ func TestInterruptedSync(t *testing.T) {
 	p := start(t, b.env, "sync", "coupons", "payouts", "--account", "acme", "--config", b.config)
 	p.reaches(t, reached)
 	p.signal(t, syscall.SIGINT)
-	got := p.end(t)
+	got := p.finish(t)
 	got.want(t, 130, "stopped before the end")
 	got.shows(t, "stopped")
 	b.sim.SetBefore(nil)
@@ -349,7 +349,7 @@ func TestTwoSyncsOfOneFolder(t *testing.T) {
 	one := start(t, b.env, args...)
 	two := start(t, b.env, args...)
 	for _, p := range []*process{one, two} {
-		got := p.end(t)
+		got := p.finish(t)
 		got.want(t, 0)
 		if strings.Contains(got.err, "Exception") {
 			t.Errorf("the engine's own words were printed:\n%s", got.err)

@@ -228,7 +228,7 @@ func TestProxyAndAuthorities(t *testing.T) {
 			for _, entry := range c.env {
 				env = append(env, strings.Replace(entry, "<proxy>", p.address, 1))
 			}
-			got := startIn(t, t.TempDir(), env, nil, "check").end(t)
+			got := startIn(t, t.TempDir(), env, nil, "check").finish(t)
 			if asked := p.hosts(); !slices.Equal(asked, c.asked) || got.code != c.code {
 				t.Errorf("exit code %d, and the proxy was asked for %q:\n%s%s", got.code, asked, got.out, got.err)
 			}

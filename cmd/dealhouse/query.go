@@ -84,7 +84,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if sql, err = statement(sql); err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func TestEveryBlockIsAccountedFor(t *testing.T) {
 			case b.language == "sh", b.language == "sql":
 			case b.language == "toml":
 				read := func(string) ([]byte, fs.FileMode, error) { return []byte(b.text), 0o600, nil }
-				if _, _, err := config.Load(config.Source{ReadFile: read}); err != nil {
+				if _, _, err := config.Read(config.Source{ReadFile: read}); err != nil {
 					t.Errorf("%s: %s in\n%s", d.path, err, b.text)
 				}
 			case b.language == "text" && d.path == "schema/PAYOUTS.md": // a line of the report that a test compares
@@ -322,7 +322,7 @@ func TestVariablesExist(t *testing.T) {
 			continue
 		}
 		tried++
-		_, _, err := config.Load(config.Source{Path: filepath.Join(repository, "config.example.toml"),
+		_, _, err := config.Read(config.Source{Path: filepath.Join(repository, "config.example.toml"),
 			Env: []string{"DEALS_API_KEY=secret", name + "=1"}})
 		if err != nil && strings.Contains(err.Error(), name+": is unknown") {
 			t.Errorf("a document names %s: %v", name, err)

@@ -143,7 +143,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	case c.list.value == report.ListTransactions() && !c.onePayout:
 		return usagef("--list transactions needs --payout ID; --list exceptions lists those of all payouts that are worth more or less than was paid")
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func newReconcileAcks(a *app) *cobra.Command {
 		Example: "  dealhouse reconcile acks\n  dealhouse reconcile acks --account acme --output csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(_ *config.Config, w *warehouse.Warehouse) error {
+			return a.readWarehouse(cmd.Context(), func(_ *config.Config, w *warehouse.Warehouse) error {
 				all, err := w.Acknowledgements(cmd.Context(), account)
 				if err != nil {
 					return err

@@ -109,7 +109,7 @@ func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source,
 	if err != nil {
 		return nil, nil, f, err
 	}
-	cfg, err := a.loadConfigAs(source)
+	cfg, err := a.readConfigAs(source)
 	if err != nil {
 		return nil, nil, f, err
 	}

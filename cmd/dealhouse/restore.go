@@ -94,7 +94,7 @@ func unusable(err error) error {
 }
 
 func restore(ctx context.Context, a *app, path string) (err error) {
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}
@@ -112,11 +112,11 @@ func restore(ctx context.Context, a *app, path string) (err error) {
 	if err := notWithin(path, dir); err != nil {
 		return err
 	}
-	r, err := beginRestore(dir)
+	r, err := openRestore(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.end()) }()
+	defer func() { err = errors.Join(err, r.close()) }()
 	if err := enoughRoom(dir, 2*uint64(m.Bytes)); err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ type restoring struct {
 	unlock    func() error
 }
 
-// beginRestore takes a folder to restore into, which has to be empty, or what a restore that broke off has left.
-func beginRestore(dir string) (*restoring, error) {
+// openRestore takes a folder to restore into, which has to be empty, or what a restore that broke off has left.
+func openRestore(dir string) (*restoring, error) {
 	r := &restoring{dir: dir, mark: filepath.Join(dir, chdb.RestoringFile)}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -199,8 +199,8 @@ func (r *restoring) commit() error {
 	return nil
 }
 
-// end leaves an empty folder behind, unless the restore was committed.
-func (r *restoring) end() error {
+// close leaves an empty folder behind, unless the restore was committed.
+func (r *restoring) close() error {
 	if r.mark == "" {
 		return r.unlock()
 	}

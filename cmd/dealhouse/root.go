@@ -178,7 +178,7 @@ func completeWith(cmd *cobra.Command, flag string, words func() []string) {
 // completeAccounts offers the configured accounts for a flag: a broken configuration completes to nothing.
 func completeAccounts(cmd *cobra.Command, a *app) {
 	completeWith(cmd, "account", func() []string {
-		cfg, _, err := config.Load(config.Source{Path: a.configPath, Env: a.env})
+		cfg, _, err := config.Read(config.Source{Path: a.configPath, Env: a.env})
 		if err != nil {
 			return nil
 		}

@@ -63,7 +63,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	signal.Notify(hangups, syscall.SIGHUP) // before anything is read or takes long: unhandled, it would end the process
 	defer signal.Stop(hangups)
 	read := func() (*config.Config, error) {
-		return a.loadConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
+		return a.readConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
 	}
 	cfg, err := read()
 	if err != nil {
@@ -100,15 +100,15 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	exported, _ := a.exported(ctx, registry)
-	ctx, told, err := a.tell(ctx, cfg, w, exported, registry, "")
+	ctx, exporting, err := a.startExports(ctx, cfg, w, exported, registry, "")
 	if err != nil {
 		return err
 	}
-	defer told.close(ctx)
-	svc.Observe(told.Observer())
+	defer exporting.close(ctx)
+	svc.Observe(exporting.Observer())
 	d, err = daemon.New(daemon.Options{
 		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
-		Observer: told.Observer(),
+		Observer: exporting.Observer(),
 	})
 	if err != nil {
 		return err

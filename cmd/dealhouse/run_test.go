@@ -139,7 +139,7 @@ func (d *running) succeeds(t *testing.T, b *bench, times int, only ...string) {
 func (d *running) ends(t *testing.T, s syscall.Signal) outcome {
 	t.Helper()
 	d.signal(t, s)
-	got := d.end(t)
+	got := d.finish(t)
 	got.want(t, 128+int(s))
 	return got
 }

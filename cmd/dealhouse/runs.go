@@ -65,7 +65,7 @@ func (c runsCommand) run(ctx context.Context, a *app) error {
 	if err := errors.Join(knownStream("--stream: ", filter.Stream), checkLimit(filter.Limit)); err != nil {
 		return err
 	}
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		records, err := w.Runs(ctx, filter)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func newSchema(a *app) *cobra.Command {
 }
 
 func explainSchema(ctx context.Context, a *app, names []string, format string) error {
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		views, err := w.Dictionary(ctx)
 		if err != nil {
 			return err

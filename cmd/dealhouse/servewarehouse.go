@@ -81,7 +81,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	if err := c.limits.validate(); err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false, variable)
+	cfg, err := a.readConfig(false, variable)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func newSettlements(a *app) *cobra.Command {
 }
 
 func printSettlements(ctx context.Context, a *app, account, format, list string) error {
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		t, err := report.NewThreeWay(ctx, w, account)
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if c.by, err = orUser(c.by); err != nil {
 		return err
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (b *bench) migrated(t *testing.T) {
 			return
 		}
 		made := filepath.Join(e.dir, "data")
-		start(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + made}, "migrate", "--config", b.write(t, "")).end(t).want(t,
+		start(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + made}, "migrate", "--config", b.write(t, "")).finish(t).want(t,
 			0)
 		if t.Failed() {
 			e.err = errors.New("the schema could not be made")

@@ -78,7 +78,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	if month, err = report.ParseMonth(f.month); err != nil {
 		return "", month, usagef("--month %v", err)
 	}
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return "", month, err
 	}
@@ -121,7 +121,7 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
+	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		if format == "csv" && list == listChanges {
 			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
 		}
@@ -240,7 +240,7 @@ changed or opened again. Close months in order, once all of their data is loaded
 			if by, err = orUser(by); err != nil {
 				return err
 			}
-			cfg, err := a.loadConfig(false)
+			cfg, err := a.readConfig(false)
 			if err != nil {
 				return err
 			}

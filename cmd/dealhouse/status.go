@@ -79,7 +79,7 @@ func newStatus(a *app) *cobra.Command {
 }
 
 func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
-	cfg, err := a.loadConfig(false)
+	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
 	}

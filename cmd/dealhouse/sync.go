@@ -97,7 +97,7 @@ func newSync(a *app) *cobra.Command {
 }
 
 func (c syncCommand) run(ctx context.Context, a *app) (err error) {
-	cfg, err := a.loadConfig(true)
+	cfg, err := a.readConfig(true)
 	if err != nil {
 		return err
 	}
@@ -146,12 +146,12 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	a.share(w, false)
 	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
-	ctx, jobs, told, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
+	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "sync", dryRun: c.dryRun, exported: exported, registry: registry})
 	if err != nil {
 		return err
 	}
-	defer told.close(ctx)
+	defer exporting.close(ctx)
 	results, err = a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
 		return err
@@ -176,15 +176,15 @@ type runOptions struct {
 // prepareRuns prepares the warehouse for the runs of a command and leaves out the jobs of paused streams. It starts to
 // send events, traces and metrics of the runs, in the context that it returns, until told is closed.
 func (a *app) prepareRuns(ctx context.Context, svc *service.Service, cfg *config.Config, w *warehouse.Warehouse,
-	jobs []syncer.Job, o runOptions) (context.Context, []syncer.Job, told, error) {
+	jobs []syncer.Job, o runOptions) (context.Context, []syncer.Job, exports, error) {
 	if err := svc.Prepare(ctx, w, o.dryRun); err != nil {
-		return ctx, nil, told{}, err
+		return ctx, nil, exports{}, err
 	}
 	jobs, err := svc.Unpaused(ctx, w, jobs)
 	if err != nil {
-		return ctx, nil, told{}, err
+		return ctx, nil, exports{}, err
 	}
-	ctx, t, err := a.tell(ctx, cfg, w, o.exported, o.registry, o.span)
+	ctx, t, err := a.startExports(ctx, cfg, w, o.exported, o.registry, o.span)
 	if err == nil {
 		svc.Observe(t.Observer())
 	}

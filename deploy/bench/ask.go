@@ -26,8 +26,8 @@ type found struct {
 	Exact          map[string][2]string
 }
 
-// look answers in a process of its own: a process opens one folder.
-func look(ctx context.Context, o options, q question) (f found, err error) {
+// askAlone answers in a process of its own: a process opens one folder.
+func askAlone(ctx context.Context, o options, q question) (f found, err error) {
 	cmd := exec.CommandContext(ctx, o.self, "ask", "--dir", q.dir, "--table", q.table, "--order-value", q.orderValue) //nolint:gosec // this program
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()

@@ -175,13 +175,13 @@ func (o options) kill(ctx context.Context, l loader, w *world, dir string) (afte
 	q := l.question
 	q.dir = dir
 	if err == nil {
-		after, err = look(ctx, o, q)
+		after, err = askAlone(ctx, o, q)
 	}
 	if err == nil {
 		_, err = o.load(ctx, l, w, dir)
 	}
 	if err == nil {
-		again, err = look(ctx, o, q)
+		again, err = askAlone(ctx, o, q)
 	}
 	return after, again, err
 }
@@ -290,7 +290,7 @@ func (o options) measure(ctx context.Context, l loader, w, small *world, r *resu
 		}
 		q := l.question
 		q.dir = dir
-		f, err := look(ctx, o, q)
+		f, err := askAlone(ctx, o, q)
 		if err != nil {
 			return err
 		}

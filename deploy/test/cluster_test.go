@@ -200,7 +200,7 @@ func TestMigrateJob(t *testing.T) {
 		t.Error("it may not reach the warehouse")
 	}
 	env, _ := inPod(t, objects, pod)
-	cfg, warnings, err := config.Load(config.Source{Env: env})
+	cfg, warnings, err := config.Read(config.Source{Env: env})
 	if err != nil || len(warnings) > 0 || !strings.Contains(cfg.Warehouse.DSN.Reveal(),
 		"clickhouse.example:9000/dealhouse") {
 		t.Errorf("%v, %v, %s", err, warnings, cfg.Warehouse.RedactedDSN())

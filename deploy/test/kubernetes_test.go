@@ -343,7 +343,7 @@ func inPod(t *testing.T, objects []runtime.Object, pod corev1.PodSpec) (env []st
 // load reads the configuration as the image does: from its working directory, /etc/dealhouse.
 func load(t *testing.T, env []string, files map[string]string) *config.Config {
 	t.Helper()
-	cfg, warnings, err := config.Load(config.Source{
+	cfg, warnings, err := config.Read(config.Source{
 		Env: env, NeedAccounts: true, NeedDaemon: true,
 		ReadFile: func(path string) ([]byte, fs.FileMode, error) {
 			if !filepath.IsAbs(path) {

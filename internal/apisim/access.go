@@ -52,8 +52,8 @@ type bucket struct {
 	at     time.Time
 }
 
-// take takes a token of a key, or returns how long until there is one.
-func (l *limiter) take(key string, limit RateLimit, now time.Time) (wait time.Duration, ok bool) {
+// spend uses up a token of a key, or returns how long until there is one.
+func (l *limiter) spend(key string, limit RateLimit, now time.Time) (wait time.Duration, ok bool) {
 	if limit.PerSecond <= 0 {
 		return 0, true
 	}

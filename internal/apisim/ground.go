@@ -14,7 +14,7 @@ type ground interface {
 	find(s spot) (uint32, bool)
 
 	render(dst []byte, item uint32, st *style) []byte
-	take(item uint32) departure
+	withdraw(item uint32) departure
 	swap(item uint32, rec *scriptedRecord)
 	add(rec *scriptedRecord)
 	// undo brings a generated item back, in the state that its life has reached by now; false if its life is over, or
@@ -93,11 +93,11 @@ func (l listGround) code(item uint32) (uint64, bool) {
 	return l.src.code(item)
 }
 
-func (l listGround) take(item uint32) departure {
+func (l listGround) withdraw(item uint32) departure {
 	d := departure{spot: l.spot(item)}
 	d.code, d.generated = l.code(item)
 	l.leave(item)
-	l.script.take(item, d.code)
+	l.script.withdraw(item, d.code)
 	return d
 }
 
@@ -182,10 +182,10 @@ func (f feedGround) code(item uint32) (uint64, bool) {
 	return f.src.code(item)
 }
 
-func (f feedGround) take(item uint32) departure {
+func (f feedGround) withdraw(item uint32) departure {
 	d := departure{spot: f.spot(item)}
 	d.code, d.generated = f.code(item)
-	f.script.take(item, d.code)
+	f.script.withdraw(item, d.code)
 	return d
 }
 

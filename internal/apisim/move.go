@@ -134,7 +134,7 @@ func (e *event) hit(s spot, weights [eventKinds]float64) bool {
 func (e *event) change(kind eventKind, item uint32) bool {
 	raw := e.ground.render(nil, item, &e.style)
 	if kind == deleted {
-		gone := e.ground.take(item)
+		gone := e.ground.withdraw(item)
 		gone.raw = raw
 		e.mover.gone = append(e.mover.gone, gone)
 		e.moves.Deleted++

@@ -86,8 +86,8 @@ func (s *script) remove(id string) bool {
 	return true
 }
 
-// take takes an item off: a record of the script, or the generated one with the code.
-func (s *script) take(item uint32, code uint64) {
+// withdraw takes an item off: a record of the script, or the generated one with the code.
+func (s *script) withdraw(item uint32, code uint64) {
 	if item&scriptedBit == 0 {
 		s.hidden[code] = true
 		return

@@ -96,7 +96,7 @@ func (c *call) answer() *answer {
 		return refusal
 	}
 	c.account = acct
-	if wait, ok := c.sim.limiter.take(key, c.set.RateLimit, c.sim.wall()); !ok {
+	if wait, ok := c.sim.limiter.spend(key, c.set.RateLimit, c.sim.wall()); !ok {
 		return c.tooMany(wait)
 	}
 	if !acct.allowed(c.op.of.payouts, c.set) {

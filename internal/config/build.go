@@ -8,7 +8,7 @@ import (
 )
 
 // build makes the Config of what was read, and checks what no key can check alone.
-func (l *loader) build(top *scope) *Config {
+func (l *reader) build(top *scope) *Config {
 	c := &Config{
 		File:      l.file,
 		Warehouse: l.warehouse(top.values),
@@ -34,7 +34,7 @@ func (l *loader) build(top *scope) *Config {
 	return c
 }
 
-func (l *loader) noAccounts() {
+func (l *reader) noAccounts() {
 	if l.file != "" {
 		l.problem(position{file: l.file}, "no account is configured: add an [[account]] table with name, base_url and api_key")
 		return
@@ -46,7 +46,7 @@ func (l *loader) noAccounts() {
 	})
 }
 
-func (l *loader) warehouse(v *values) Warehouse {
+func (l *reader) warehouse(v *values) Warehouse {
 	source := l.dataSource(v)
 	w := Warehouse{
 		DSN: NewSecret(source.text), Database: v.database, ViewsDatabase: v.viewsDatabase, Cluster: v.cluster,
@@ -75,7 +75,7 @@ func (l *loader) warehouse(v *values) Warehouse {
 }
 
 // dataSource is what dsn says, or the file that it names.
-func (l *loader) dataSource(v *values) dataSource {
+func (l *reader) dataSource(v *values) dataSource {
 	at, given := v.at["dsn"]
 	if v.dsn.file == "" {
 		if given && l.loose && v.dsn.password && at.env == "" {
@@ -99,7 +99,7 @@ func (l *loader) dataSource(v *values) dataSource {
 }
 
 // server refuses what is not for the embedded engine, and pairs of which one is missing.
-func (l *loader) server(v *values, w Warehouse) {
+func (l *reader) server(v *values, w Warehouse) {
 	if (w.CertFile == "") != (w.KeyFile == "") {
 		at, ok := v.at["key_file"]
 		if !ok || w.KeyFile == "" {
@@ -120,7 +120,7 @@ func (l *loader) server(v *values, w Warehouse) {
 	}
 }
 
-func (l *loader) daemon(v *values) Daemon {
+func (l *reader) daemon(v *values) Daemon {
 	d := Daemon{
 		Listen: v.listen, User: v.user, TLSCert: v.tlsCert, TLSKey: v.tlsKey, Pprof: v.pprof,
 		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace, Retry: v.retry,
@@ -155,7 +155,7 @@ func (l *loader) daemon(v *values) Daemon {
 	return d
 }
 
-func (l *loader) account(s *scope) Account {
+func (l *reader) account(s *scope) Account {
 	v := s.values
 	a := Account{
 		Name:              v.name,
@@ -184,7 +184,7 @@ func (l *loader) account(s *scope) Account {
 	return a
 }
 
-func (l *loader) stream(a Account, account *values, s *scope) Stream {
+func (l *reader) stream(a Account, account *values, s *scope) Stream {
 	v, described := s.values, s.section.stream
 	out := Stream{
 		Name:             s.section.name,
@@ -223,7 +223,7 @@ func (l *loader) stream(a Account, account *values, s *scope) Stream {
 }
 
 // distinctParams refuses two names alike in one request: the service would see only one of the values.
-func (l *loader) distinctParams(v *values) {
+func (l *reader) distinctParams(v *values) {
 	cursor := param{"cursor", v.params.Cursor}
 	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter}, param{"updated_before", v.params.UpdatedBefore})
 	filters := []param{cursor}
@@ -236,7 +236,7 @@ func (l *loader) distinctParams(v *values) {
 // param is the name of a parameter, and the key that it is from.
 type param struct{ key, name string }
 
-func (l *loader) distinct(v *values, params ...param) {
+func (l *reader) distinct(v *values, params ...param) {
 	seen := map[string]string{}
 	for _, p := range params {
 		if other, twice := seen[p.name]; twice {
@@ -251,7 +251,7 @@ func (l *loader) distinct(v *values, params ...param) {
 }
 
 // warnLiteral asks for a key to be moved out of the file.
-func (l *loader) warnLiteral(account, key string, v *values) {
+func (l *reader) warnLiteral(account, key string, v *values) {
 	at := v.at["api_key"]
 	if v.apiKey.scheme != "" || v.apiKey.target == "" || at.env != "" {
 		return
@@ -264,7 +264,7 @@ func (l *loader) warnLiteral(account, key string, v *values) {
 }
 
 // resolve fetches a key when the command needs it.
-func (l *loader) resolve(account, key string, v *values) Secret {
+func (l *reader) resolve(account, key string, v *values) Secret {
 	secret, loose, err := l.tryResolve(v)
 	if err != nil {
 		l.problem(v.at["api_key"], "account %q: %s: %s", account, key, err)
@@ -276,7 +276,7 @@ func (l *loader) resolve(account, key string, v *values) Secret {
 	return secret
 }
 
-func (l *loader) tryResolve(v *values) (Secret, bool, error) {
+func (l *reader) tryResolve(v *values) (Secret, bool, error) {
 	if !l.src.NeedAccounts || v.apiKey == (reference{}) {
 		return Secret{}, false, nil
 	}

@@ -128,7 +128,7 @@ func checkFilterValue(f catalog.Filter, value string) error {
 }
 
 // scopeOf is the scope of a stream by its filters.
-func (l *loader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
+func (l *reader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
 	scope := catalog.NewScope(s, v.filters)
 	if n := scope.Count(); n > mostLists {
 		l.problem(v.at[s.Filter(scope[0].Filter).Key],

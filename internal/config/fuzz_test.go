@@ -28,7 +28,7 @@ func FuzzLoad(f *testing.F) {
 		for _, need := range []bool{true, false} {
 			src := source(string(file), acmeKey, name+"="+value)
 			src.NeedAccounts = need
-			c, _, err := Load(src)
+			c, _, err := Read(src)
 			var all *Problems
 			switch {
 			case err == nil && c == nil:

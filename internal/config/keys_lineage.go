@@ -90,7 +90,7 @@ func parseLineageTarget(text string) (lineageTarget, error) {
 }
 
 // lineage is what the table says, and where it is silent the variables that all such programs have.
-func (l *loader) lineage(v *values) Lineage {
+func (l *reader) lineage(v *values) Lineage {
 	out := Lineage{Namespace: v.lineageNamespace}
 	target, at := v.lineageTo, v.at["to"]
 	if text := l.env[envLineageURL]; target == (lineageTarget{}) && text != "" {
@@ -128,7 +128,7 @@ func (l *loader) lineage(v *values) Lineage {
 	return out
 }
 
-func (l *loader) lineageKey(v *values) Secret {
+func (l *reader) lineageKey(v *values) Secret {
 	if v.lineageKey == (reference{}) {
 		return NewSecret(l.env[envLineageKey])
 	}

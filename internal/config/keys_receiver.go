@@ -192,7 +192,7 @@ func checkTemplate(s string) error {
 }
 
 // receivers makes the receivers, and checks what no key can check alone.
-func (l *loader) receivers(top *scope, accounts []Account) (all []Receiver) {
+func (l *reader) receivers(top *scope, accounts []Account) (all []Receiver) {
 	seen := map[string]position{}
 	for _, s := range top.find("receiver") {
 		name := s.values.name
@@ -205,7 +205,7 @@ func (l *loader) receivers(top *scope, accounts []Account) (all []Receiver) {
 	return all
 }
 
-func (l *loader) receiver(s *scope, accounts []Account) Receiver {
+func (l *reader) receiver(s *scope, accounts []Account) Receiver {
 	v, r := s.values, s.values.receiver
 	out := Receiver{
 		Name: v.name, Form: r.form, Server: r.server, TLS: r.tls, User: r.user, From: r.from, To: r.to,
@@ -246,7 +246,7 @@ func checkReceiverURL(text string, insecure bool) error {
 }
 
 // receiverSecret fetches a secret of a receiver when the command needs it.
-func (l *loader) receiverSecret(v *values, key string, from reference) Secret {
+func (l *reader) receiverSecret(v *values, key string, from reference) Secret {
 	if from == (reference{}) {
 		return Secret{}
 	}
@@ -268,7 +268,7 @@ func (l *loader) receiverSecret(v *values, key string, from reference) Secret {
 }
 
 // fitsForm refuses keys that the form of a receiver has no use for, and asks for those that it needs.
-func (l *loader) fitsForm(s *scope) {
+func (l *reader) fitsForm(s *scope) {
 	v, r := s.values, s.values.receiver
 	web, mails := []string{"url"}, []string{"server", "from", "to"}
 	needs, useless := web, slices.Concat(mails, []string{"tls", "user", "password"})

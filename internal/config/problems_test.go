@@ -155,7 +155,7 @@ func TestNothingConfigured(t *testing.T) {
 }
 
 func TestProblemsAreTyped(t *testing.T) {
-	_, _, err := Load(source("[daemon]\nlisten = 1\n" + acme))
+	_, _, err := Read(source("[daemon]\nlisten = 1\n" + acme))
 	var found *Problems
 	if !errors.As(err, &found) {
 		t.Fatalf("error is %v (%T)", err, err)

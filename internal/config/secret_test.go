@@ -111,7 +111,7 @@ func TestSecrets(t *testing.T) {
 			for path, file := range keyFiles {
 				all[path] = file
 			}
-			c, warnings, err := Load(Source{Env: tt.env, NeedAccounts: true, ReadFile: all.read})
+			c, warnings, err := Read(Source{Env: tt.env, NeedAccounts: true, ReadFile: all.read})
 			want := ""
 			if tt.problem != "" {
 				want = "dealhouse.toml:4:11: " + tt.problem
@@ -164,7 +164,7 @@ func TestSecretAgain(t *testing.T) {
 func TestLooseFileWarnings(t *testing.T) {
 	text := "[warehouse]\ndsn = \"clickhouse://u:hunter2@h/d\"\n" +
 		strings.Replace(acme, "env:DEALS_API_KEY", "hunter2", 1)
-	_, warnings, err := Load(Source{ReadFile: files{FileName: {text, 0o644}}.read})
+	_, warnings, err := Read(Source{ReadFile: files{FileName: {text, 0o644}}.read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestNoPathShowsASecret(t *testing.T) {
 	}
 	check := func(t *testing.T, src Source) {
 		t.Helper()
-		c, warnings, err := Load(src)
+		c, warnings, err := Read(src)
 		said := fmt.Sprintf("%v %+v %#v %v", err, warnings, c, c)
 		if c != nil {
 			said += c.Warehouse.RedactedDSN()

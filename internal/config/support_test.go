@@ -38,7 +38,7 @@ func source(text string, env ...string) Source {
 
 func mustLoad(t *testing.T, src Source) *Config {
 	t.Helper()
-	c, _, err := Load(src)
+	c, _, err := Read(src)
 	if err != nil {
 		t.Fatalf("Load:\n%s", err)
 	}
@@ -48,7 +48,7 @@ func mustLoad(t *testing.T, src Source) *Config {
 // problems are the lines of the error of Load.
 func problems(t *testing.T, src Source) []string {
 	t.Helper()
-	c, _, err := Load(src)
+	c, _, err := Read(src)
 	if err == nil {
 		return nil
 	}

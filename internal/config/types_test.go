@@ -103,7 +103,7 @@ func TestRealFiles(t *testing.T) {
 	}
 	load := func(key string) (*Config, []Warning, error) {
 		text := strings.Replace(acme, "env:DEALS_API_KEY", "file:"+key, 1)
-		return Load(Source{Path: write("c.toml", text, 0o600), NeedAccounts: true})
+		return Read(Source{Path: write("c.toml", text, 0o600), NeedAccounts: true})
 	}
 	for _, loose := range []bool{false, true} {
 		mode := map[bool]os.FileMode{false: 0o600, true: 0o644}[loose]

@@ -83,7 +83,7 @@ func TestDSNInAFile(t *testing.T) {
 		{"", "", at + "file: needs the path of a file, such as file:/run/secrets/warehouse", ""},
 	} {
 		all[FileName] = testFile{"[warehouse]\ndsn = \"file:" + tt.path + "\"\n", 0o644}
-		c, warnings, err := Load(Source{ReadFile: all.read})
+		c, warnings, err := Read(Source{ReadFile: all.read})
 		problem, warning := "", ""
 		if err != nil {
 			problem = err.Error()

@@ -161,7 +161,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	l := d.newLoop(ctx)
 	defer l.close()
-	l.beside.Go(func() { d.lookAgain(l.runs) })
+	l.beside.Go(func() { d.applyRequestsAgain(l.runs) })
 	l.adopt(d.o.Plan, known)
 	d.o.Metrics.read(d.now(), nil)
 	d.started.Store(true)
@@ -279,7 +279,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 		}
 	}
 	l.waiting = append(l.waiting, l.later...)
-	l.tell(errors.New("the daemon is shutting down"))
+	l.answerReload(errors.New("the daemon is shutting down"))
 }
 
 // tick compares the clock with the timetable.

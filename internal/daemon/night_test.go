@@ -126,7 +126,7 @@ func newNight(t *testing.T) *night {
 		b.now = at(t, "2026-07-01T21:50:00Z")
 		o.Warehouse, o.run, metrics = n.store, nil, o.Metrics
 	})
-	hook := httptest.NewServer(http.HandlerFunc(n.take))
+	hook := httptest.NewServer(http.HandlerFunc(n.receive))
 	t.Cleanup(hook.Close)
 	receivers, err := notify.Compile([]notify.Receiver{{Name: "ops", Form: notify.FormJSON, URL: hook.URL}}, nil)
 	if err != nil {
@@ -169,8 +169,8 @@ func newNight(t *testing.T) *night {
 // disk fails what writes while the disk is full.
 func (n *night) disk(c driver.Conn) driver.Conn { return &fullDisk{c, &n.full} }
 
-// take is the receiver.
-func (n *night) take(w http.ResponseWriter, r *http.Request) {
+// receive takes one notification, as the receiver.
+func (n *night) receive(w http.ResponseWriter, r *http.Request) {
 	var m struct{ Title string }
 	err := json.NewDecoder(r.Body).Decode(&m)
 	n.mu.Lock()

@@ -127,7 +127,7 @@ func (d *Daemon) foresee(ctx context.Context, a warehouse.Action) (acted web.Act
 func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent:
-		return d.look(ctx)
+		return d.applyRequests(ctx)
 	case warehouse.ActionReload:
 		answer := make(chan error, 1)
 		if err := d.inLoop(ctx, func(l *loop) { l.reload(l.serving, answer) }); err != nil {
@@ -159,8 +159,8 @@ func (d *Daemon) directives(ctx context.Context) (x directives, err error) {
 	return x, err
 }
 
-// look reads the requests of operators from the warehouse, and puts them into effect.
-func (d *Daemon) look(ctx context.Context) error {
+// applyRequests reads the requests of operators from the warehouse, and puts them into effect.
+func (d *Daemon) applyRequests(ctx context.Context) error {
 	directives, err := d.directives(ctx)
 	if err != nil {
 		return err
@@ -173,8 +173,8 @@ func (d *Daemon) look(ctx context.Context) error {
 	})
 }
 
-// lookAgain looks from time to time: commands write to the warehouse, and so do other machines.
-func (d *Daemon) lookAgain(ctx context.Context) {
+// applyRequestsAgain looks from time to time: commands write to the warehouse, and so do other machines.
+func (d *Daemon) applyRequestsAgain(ctx context.Context) {
 	looks := d.o.looks
 	if looks == nil {
 		t := time.NewTicker(lookEvery)
@@ -187,7 +187,7 @@ func (d *Daemon) lookAgain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := d.look(ctx); err != nil && ctx.Err() == nil {
+		if err := d.applyRequests(ctx); err != nil && ctx.Err() == nil {
 			d.log.Debug("could not read what operators have asked for", "error", err)
 		}
 		if err := d.renewKeys(ctx); err != nil && ctx.Err() == nil {

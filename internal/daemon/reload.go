@@ -47,7 +47,7 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	if l.again {
 		defer l.reload(ctx, nil)
 	}
-	defer l.tell(r.err)
+	defer l.answerReload(r.err)
 	l.o.Metrics.read(l.now(), r.err)
 	if r.err != nil {
 		if r.plan != nil {
@@ -64,8 +64,8 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 	l.turn()
 }
 
-// tell tells those who wait for the outcome of the reload.
-func (l *loop) tell(err error) {
+// answerReload tells those who wait for the outcome of the reload.
+func (l *loop) answerReload(err error) {
 	for _, answer := range l.waiting {
 		answer <- err
 	}

@@ -42,14 +42,14 @@ type place struct {
 // grow waits until the body may use so many bytes. It must be called before they are allocated.
 func (p *place) grow(size int64) error {
 	if size > trustedBytes && !p.roomy {
-		if err := p.take(p.of.roomy); err != nil {
+		if err := p.acquire(p.of.roomy); err != nil {
 			return err
 		}
 		p.roomy = true
 	}
 	if size > roomyBytes && !p.large {
 		p.of.waiting.Add(1)
-		err := p.take(p.of.large)
+		err := p.acquire(p.of.large)
 		p.of.waiting.Add(-1)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (p *place) grow(size int64) error {
 	return nil
 }
 
-func (p *place) take(from *semaphore.Weighted) error {
+func (p *place) acquire(from *semaphore.Weighted) error {
 	if from.TryAcquire(1) {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (s *limited) allow() bool {
 	return ok
 }
 
-func (s *limited) take() (served, refused int) {
+func (s *limited) drain() (served, refused int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	served, refused, s.served, s.refused = s.served, s.refused, 0, 0
@@ -194,10 +194,10 @@ func TestLimiterSettles(t *testing.T) {
 							})
 						}
 						time.Sleep(time.Minute)
-						service.take()
+						service.drain()
 						const span = 120
 						time.Sleep(span * time.Second)
-						served, refused := service.take()
+						served, refused := service.drain()
 						cancel()
 						streams.Wait()
 						share := float64(refused) / float64(served+refused)

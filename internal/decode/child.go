@@ -33,8 +33,8 @@ func newChildDecoder(d *Decoder) *childDecoder {
 	return c
 }
 
-// begin makes room for the entries of another record.
-func (c *childDecoder) begin() {
+// reset makes room for the entries of another record.
+func (c *childDecoder) reset() {
 	if c.rows.Len() > 0 {
 		c.rows.truncate(0)
 	}

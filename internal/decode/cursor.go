@@ -73,8 +73,8 @@ func (c *cursor) next() kind {
 	return invalidKind
 }
 
-// take moves past one byte, which has to be b.
-func (c *cursor) take(b byte) error {
+// expect moves past one byte, which has to be b.
+func (c *cursor) expect(b byte) error {
 	if c.peek() != b {
 		return c.fail()
 	}
@@ -179,7 +179,7 @@ func (c *cursor) skip() error {
 
 // array calls f for each element of an array; f has to move past it.
 func (c *cursor) array(f func(*cursor) error) error {
-	if err := c.take('['); err != nil {
+	if err := c.expect('['); err != nil {
 		return err
 	}
 	if c.peek() == ']' {
@@ -207,7 +207,7 @@ func (c *cursor) array(f func(*cursor) error) error {
 
 // object calls f for each member of an object; f has to move past its value.
 func (c *cursor) object(f func(*cursor, []byte) error) error {
-	if err := c.take('{'); err != nil {
+	if err := c.expect('{'); err != nil {
 		return err
 	}
 	if c.peek() == '}' {
@@ -249,5 +249,5 @@ func (c *cursor) name() ([]byte, error) {
 		return nil, err
 	}
 	c.spelled = c.data[start:c.at]
-	return name, c.take(':')
+	return name, c.expect(':')
 }

@@ -104,7 +104,7 @@ func (d *Decoder) record(c *cursor) error {
 	b.grow(d.fetched)
 	d.extra = d.extra[:0]
 	if d.child != nil {
-		d.child.begin()
+		d.child.reset()
 	}
 	c.names, c.turn = d.quoted, 0
 	if err := c.object(d.onField); err != nil {

@@ -38,7 +38,7 @@ type Store interface {
 // Open gives the test a migrated, empty database of its own (enginetest-1), as what open makes of a DSN and its name.
 func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database string) (S, error)) S {
 	t.Helper()
-	d := shared.take()
+	d := shared.borrow()
 	store, err := open(t.Context(), dataSource, d.name)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ type pool struct {
 
 var shared pool
 
-func (p *pool) take() *database {
+func (p *pool) borrow() *database {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last := len(p.free) - 1; last >= 0 {
@@ -91,7 +91,7 @@ func (p *pool) take() *database {
 
 // learn notes what a database is that was just migrated, and keeps a copy of the rows that the migration has written.
 func (p *pool) learn(ctx context.Context, d *database) (err error) {
-	if d.tables, d.rows, err = p.look(ctx, d.name); err != nil || Cluster() != "" {
+	if d.tables, d.rows, err = p.readTables(ctx, d.name); err != nil || Cluster() != "" {
 		return err
 	}
 	for name := range d.rows {
@@ -129,7 +129,7 @@ func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
 // empty makes a database what it was after its migration. It returns false if that is impossible because the schema is
 // a different one.
 func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
-	tables, rows, err := p.look(ctx, d.name)
+	tables, rows, err := p.readTables(ctx, d.name)
 	if err != nil {
 		return false, err
 	}
@@ -150,7 +150,7 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 		if err := p.mend(ctx, d, tables); err != nil {
 			return false, err
 		}
-		if tables, rows, err = p.look(ctx, d.name); err != nil || !maps.Equal(tables, d.tables) {
+		if tables, rows, err = p.readTables(ctx, d.name); err != nil || !maps.Equal(tables, d.tables) {
 			return false, err
 		}
 	}
@@ -196,8 +196,8 @@ func (p *pool) mend(ctx context.Context, d *database, tables map[string]string) 
 	return nil
 }
 
-// look reads how the tables of a database are defined, and how many rows they have.
-func (p *pool) look(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
+// readTables reads how the tables of a database are defined, and how many rows they have.
+func (p *pool) readTables(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
 	if tables, err = definitions(filepath.Join(Folder(), "metadata", name)); err != nil {
 		return nil, nil, fmt.Errorf("looking at the database of a test: %w", err)
 	}

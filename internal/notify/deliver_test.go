@@ -17,8 +17,8 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// tell queues messages for a receiver, as a turn does.
-func (h *house) tell(receiver string, titles ...string) {
+// queue stores messages for a receiver, as a turn does.
+func (h *house) queue(receiver string, titles ...string) {
 	h.Helper()
 	var all []warehouse.Notification
 	for _, title := range titles {
@@ -52,8 +52,8 @@ func TestReceiverIsDown(t *testing.T) {
 	receivers := []Receiver{ops.webhook("ops"), up.webhook("up")}
 	n := h.notifier(receivers...)
 	ops.fail(http.StatusInternalServerError)
-	h.tell("ops", "a", "b")
-	h.tell("up", "c")
+	h.queue("ops", "a", "b")
+	h.queue("up", "c")
 	h.turn(n)
 	h.turn(n)
 	if got := up.titles(t); !slices.Equal(got, []string{"c"}) {
@@ -73,11 +73,11 @@ func TestReceiverIsDown(t *testing.T) {
 		waiting[0].Error != "it answers 500 Internal Server Error" {
 		t.Errorf("after hours: %+v", waiting)
 	}
-	h.tell("ops", "d")
+	h.queue("ops", "d")
 	ops.fail(0)
 	h.pass(backoff[len(backoff)-1])
 	h.turn(h.notifier(receivers...))
-	requests := ops.take()
+	requests := ops.drain()
 	var bodies strings.Builder
 	for _, r := range requests {
 		bodies.WriteString(r.body + "\n")
@@ -99,16 +99,16 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	n := h.notifier(ops.webhook("ops"))
-	h.tell("ops", "old")
+	h.queue("ops", "old")
 	h.pass(maxAge + time.Minute)
-	h.tell("ops", "new")
+	h.queue("ops", "new")
 	h.turn(n)
 	if got := h.states("ops"); !slices.Equal(got, []string{"old dropped 0", "new sent 1"}) {
 		t.Errorf("too old: %q", got)
 	}
 	ops.fail(http.StatusBadRequest)
-	h.tell("ops", "bad")
-	h.tell("ops", "good")
+	h.queue("ops", "bad")
+	h.queue("ops", "good")
 	for range maxRefusals {
 		h.pass(time.Hour)
 		h.turn(n)
@@ -127,7 +127,7 @@ func TestBounds(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	h.tell("ops", many...)
+	h.queue("ops", many...)
 	h.turn(n)
 	state, err := h.w.Receivers(t.Context())
 	if err != nil {

@@ -184,7 +184,7 @@ func TestTexts(t *testing.T) {
 	h.run("acme", "coupons", warehouse.OutcomeFailed,
 		"a \x1b[31mred\x1b[0m error\nof two lines "+strings.Repeat("x", 10_000))
 	h.turn(h.notifier(ops.webhook("ops")))
-	got := ops.take()
+	got := ops.drain()
 	if len(got) != 1 || len(got[0].body) > 1500 || strings.Contains(got[0].body, `\u001b[31m`) &&
 		!strings.Contains(got[0].body, `\\u001b`) {
 		t.Errorf("told: %+v", got)
@@ -198,7 +198,7 @@ func TestTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.turn(h.notifier(ops.webhook("ops")))
-	if got := ops.take(); len(got) != 1 || len(got[0].body) > 2*maxText ||
+	if got := ops.drain(); len(got) != 1 || len(got[0].body) > 2*maxText ||
 		!strings.Contains(got[0].body, "300 new findings") {
 		t.Errorf("told %d messages: %+v", len(got), got)
 	}

@@ -191,7 +191,7 @@ func TestForms(t *testing.T) {
 	h.turn(h.notifier(receivers...))
 	bodies := map[string]string{}
 	for form, hook := range hooks {
-		got := hook.take()
+		got := hook.drain()
 		if len(got) != 1 || !json.Valid([]byte(got[0].body)) {
 			t.Fatalf("%s: %+v", form, got)
 		}
@@ -247,7 +247,7 @@ func TestPings(t *testing.T) {
 	run.Begin(t.Context())
 	run.End(t.Context(), map[warehouse.StreamID]string{ids[1]: "the API answers 500"}, nil)
 	paths := func(h *hook) (paths []string) {
-		for _, r := range h.take() {
+		for _, r := range h.drain() {
 			if !strings.Contains(r.query, "rid=") {
 				t.Errorf("a ping of a run without its id: %q", r.query)
 			}
@@ -282,7 +282,7 @@ func TestPings(t *testing.T) {
 		*hook
 		want string
 	}{"all": {all, "/uuid/fail"}, "acme": {acme, "/uuid"}} {
-		if got := c.take(); len(got) != 1 || got[0].path != c.want || got[0].query != "" {
+		if got := c.drain(); len(got) != 1 || got[0].path != c.want || got[0].query != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

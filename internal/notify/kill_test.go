@@ -72,7 +72,7 @@ func TestKilledTurn(t *testing.T) {
 		}
 		var told []string
 		ids := map[string]string{}
-		for _, r := range ops.take() {
+		for _, r := range ops.drain() {
 			_, stream, _ := strings.Cut(r.body, `"title":"Failing: `)
 			stream, _, _ = strings.Cut(stream, " ")
 			told = append(told, stream)

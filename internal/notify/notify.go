@@ -201,7 +201,7 @@ func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(contex
 	over := time.NewTimer(n.o.limits.patience)
 	defer over.Stop()
 	for {
-		giveBack, other, err := n.outbox().TakeTurn(ctx, table)
+		giveBack, other, err := n.outbox().ClaimTurn(ctx, table)
 		if err != nil || other == "" {
 			return giveBack, err
 		}

@@ -66,8 +66,8 @@ func (h *hook) fail(status int) {
 	h.status = status
 }
 
-// take are the requests since the last call.
-func (h *hook) take() []request {
+// drain returns the requests since the last call.
+func (h *hook) drain() []request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	got := h.got
@@ -78,7 +78,7 @@ func (h *hook) take() []request {
 // titles are those of the messages since the last call, of the form json.
 func (h *hook) titles(t *testing.T) (titles []string) {
 	t.Helper()
-	for _, r := range h.take() {
+	for _, r := range h.drain() {
 		var m struct{ Title string }
 		if err := json.Unmarshal([]byte(r.body), &m); err != nil {
 			t.Fatalf("%s: %v", r.body, err)

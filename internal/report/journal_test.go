@@ -143,7 +143,7 @@ func (p *past) settle(t *testing.T, correct bool, rows ...string) {
 	if correct {
 		o.Note = "as the bank says"
 	}
-	if _, err := p.take(t, o, bankHeader+strings.Join(rows, "\n")+"\n"); err != nil {
+	if _, err := p.importText(t, o, bankHeader+strings.Join(rows, "\n")+"\n"); err != nil {
 		t.Fatal(err)
 	}
 }

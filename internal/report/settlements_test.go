@@ -47,8 +47,8 @@ func (x *world) bookPayout(t *testing.T, id int64, worth map[string]string) {
 	}
 }
 
-// take imports a file of settlements.
-func (x *world) take(t *testing.T, o settlement.Options, text string) (settlement.Result, error) {
+// importText imports a file of settlements.
+func (x *world) importText(t *testing.T, o settlement.Options, text string) (settlement.Result, error) {
 	t.Helper()
 	rows, problems, err := settlement.ReadFile(strings.NewReader(text), "acme",
 		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
@@ -94,7 +94,7 @@ func TestThreeWay(t *testing.T) {
 		"D-2,2026-01-14,EUR,25,,,,114 115 116,the second\n" +
 		"D-3,2026-01-15,EUR,5.25,0.75,,,114 115 116,\n" +
 		"D-4,2026-01-16,EUR,-2,,,,114 115 116,taken back\n"
-	res, err := x.take(t, o, file)
+	res, err := x.importText(t, o, file)
 	if err != nil || len(res.New) != 16 || res.Known != 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -112,17 +112,17 @@ func TestThreeWay(t *testing.T) {
 		"999 EUR": "not paid out: 0.00 = 5.00 + -5.00 outstanding",
 	})
 	// The same again changes nothing. One that differs is refused with its line, and nothing of the file is taken in.
-	if res, err := x.take(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 16 {
+	if res, err := x.importText(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 16 {
 		t.Errorf("the same file again: %+v %v", res, err)
 	}
 	changed := strings.Replace(file, "EUR,59,,", "EUR,59,1,", 1) + "B-4,2026-01-12,EUR,1,,,,,\n"
 	refused := &settlement.ProblemsError{}
-	if _, err := x.take(t, o, changed); !errors.As(err, &refused) || len(refused.Problems) != 1 ||
+	if _, err := x.importText(t, o, changed); !errors.As(err, &refused) || len(refused.Problems) != 1 ||
 		refused.Problems[0].Line != 7 || !strings.Contains(err.Error(), `fee "0", now "1"`) {
 		t.Errorf("a changed settlement: %v", err)
 	}
 	o.Correct, o.Note = true, "the bank forgot its fee"
-	if res, err := x.take(t, o, changed); err != nil || len(res.New) != 1 || len(res.Corrected) != 1 ||
+	if res, err := x.importText(t, o, changed); err != nil || len(res.New) != 1 || len(res.Corrected) != 1 ||
 		res.Corrected[0].Revision != 2 {
 		t.Errorf("a correction: %+v %v", res, err)
 	}
@@ -132,7 +132,7 @@ func TestThreeWay(t *testing.T) {
 	}
 	x.states(t, map[string]string{"106 EUR": "received: 60.00 = 59.00 + 1.00 fees"})
 	// A payout that is not in the currency in which it was sent.
-	if _, err := x.take(t, o, bankHeader+"C-1,2026-01-05,EUR,70,,,,107,\n"); err == nil ||
+	if _, err := x.importText(t, o, bankHeader+"C-1,2026-01-05,EUR,70,,,,107,\n"); err == nil ||
 		!strings.Contains(err.Error(), "payout 107, which is in USD, and this was sent in EUR") {
 		t.Errorf("a wrong currency: %v", err)
 	}

@@ -165,7 +165,7 @@ func playYear(t *testing.T) *year {
 // that is short, and one that was taken back.
 func (y *year) bank(t *testing.T) ThreeWay {
 	t.Helper()
-	_, err := y.take(t, settlement.Options{Source: "bank-2026.csv", By: "ann"}, bankHeader+
+	_, err := y.importText(t, settlement.Options{Source: "bank-2026.csv", By: "ann"}, bankHeader+
 		"SEPA-0401,2026-04-02,EUR,28.54,1.50,,,200,\"transfer of payout 200, less a fee\"\n"+
 		"SEPA-0501,2026-05-04,EUR,20.00,,,,201,first part\n"+
 		"SEPA-0502,2026-05-11,EUR,10.34,,,,201,the rest\n"+

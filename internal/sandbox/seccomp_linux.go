@@ -79,9 +79,9 @@ func Seal() error {
 // newFilter is the beginning of a filter: it refuses calls by the numbers of another architecture.
 func newFilter() filter {
 	f := filter{}
-	f.load(callArch)
+	f.loadWord(callArch)
 	f.unless(architecture(), kill)
-	f.load(callNumber)
+	f.loadWord(callNumber)
 	if runtime.GOARCH == "amd64" {
 		const x32 = 0x40000000 // the calls of another interface, by other numbers
 		f.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 0, 1, x32)
@@ -120,8 +120,8 @@ func (f *filter) add(code uint16, yes, no uint8, k uint32) {
 	*f = append(*f, unix.SockFilter{Code: code, Jt: yes, Jf: no, K: k})
 }
 
-func (f *filter) load(offset uint32)   { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0, 0, offset) }
-func (f *filter) answer(answer uint32) { f.add(unix.BPF_RET|unix.BPF_K, 0, 0, answer) }
+func (f *filter) loadWord(offset uint32) { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0, 0, offset) }
+func (f *filter) answer(answer uint32)   { f.add(unix.BPF_RET|unix.BPF_K, 0, 0, answer) }
 
 // when answers if what was loaded is k.
 func (f *filter) when(k, answer uint32) {
@@ -138,7 +138,7 @@ func (f *filter) unless(k, answer uint32) {
 // clone lets only threads be made.
 func (f *filter) clone() {
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 4, unix.SYS_CLONE)
-	f.load(firstArg)
+	f.loadWord(firstArg)
 	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, 1, 0, unix.CLONE_THREAD)
 	f.answer(refuse)
 	f.answer(allow)
@@ -147,15 +147,15 @@ func (f *filter) clone() {
 // socket lets only TCP sockets be made, over which Landlock watches; it does not over MPTCP's.
 func (f *filter) socket() {
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 12, unix.SYS_SOCKET)
-	f.load(firstArg)
+	f.loadWord(firstArg)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 2, 0, unix.AF_INET)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.AF_INET6)
 	f.answer(refuse)
-	f.load(secondArg)
+	f.loadWord(secondArg)
 	f.add(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0, 0, 0xf) // without the flags
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.SOCK_STREAM)
 	f.answer(refuse)
-	f.load(thirdArg)
+	f.loadWord(thirdArg)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 2, 0, unix.IPPROTO_IP)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, unix.IPPROTO_TCP)
 	f.answer(refuse)

@@ -97,7 +97,7 @@ func sameLineage(a, b config.Lineage) bool {
 	return same && a == b
 }
 
-// Plan makes a plan. Its error is a SettingError (a mistake that config.Load cannot see, or a plan that does nothing)
+// Plan makes a plan. Its error is a SettingError (a mistake that config.Read cannot see, or a plan that does nothing)
 // or the error of a client. The planner does not change before the daemon adopts the plan (daemon-6).
 func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 	zone, err := time.LoadLocation(cfg.Daemon.TimeZone)

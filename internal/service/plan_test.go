@@ -29,7 +29,7 @@ api_key = "globex-secret"
 // configured is the configuration with environment variables.
 func configured(t *testing.T, env ...string) *config.Config {
 	t.Helper()
-	cfg, _, err := config.Load(config.Source{
+	cfg, _, err := config.Read(config.Source{
 		Path: "dealhouse.toml", Env: env, NeedAccounts: true,
 		ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(accounts), 0o600, nil },
 	})

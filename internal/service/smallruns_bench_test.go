@@ -37,19 +37,19 @@ func BenchmarkSmallRuns(b *testing.B) {
 					h.change(b, changed)
 					h.run(b, "transactions")
 				}
-				h.meter.take()
+				h.meter.drain()
 				spent, statements := 0.0, 0
 				var last []sent
 				for b.Loop() {
 					b.StopTimer()
 					h.change(b, changed)
-					h.meter.take()
+					h.meter.drain()
 					began := cpu()
 					b.StartTimer()
 					h.run(b, "transactions")
 					b.StopTimer()
 					spent += (cpu() - began).Seconds()
-					last = h.meter.take()
+					last = h.meter.drain()
 					statements += len(last)
 					b.StartTimer()
 				}

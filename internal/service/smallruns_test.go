@@ -36,11 +36,11 @@ type sent struct {
 func (m *meter) note(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.end()
+	m.addCPU()
 	m.each = append(m.each, sent{text: strings.Join(strings.Fields(text), " ")})
 }
 
-func (m *meter) end() {
+func (m *meter) addCPU() {
 	now := cpu()
 	if n := len(m.each); n > 0 {
 		m.each[n-1].cpu += now - m.begun
@@ -48,11 +48,11 @@ func (m *meter) end() {
 	m.begun = now
 }
 
-// take returns what was sent since the last time.
-func (m *meter) take() []sent {
+// drain returns what was sent since the last time.
+func (m *meter) drain() []sent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.end()
+	m.addCPU()
 	each := m.each
 	m.each = nil
 	return each
@@ -116,7 +116,7 @@ func newHouse(t testing.TB, transactions int) *house {
 	h := &house{sim: sim, meter: &meter{}}
 	key, _ := sim.Keys("acme")
 	text := fmt.Sprintf("[defaults]\nrequests_per_second = 10000\ntimeout = \"10m\"\n[[account]]\nname = \"acme\"\nbase_url = %q\napi_key = %q\n", url, key)
-	cfg, _, err := config.Load(config.Source{Path: "dealhouse.toml", NeedAccounts: true,
+	cfg, _, err := config.Read(config.Source{Path: "dealhouse.toml", NeedAccounts: true,
 		ReadFile: func(string) ([]byte, fs.FileMode, error) { return []byte(text), 0o600, nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestQuietRun(t *testing.T) {
 		for range 3 { // the first may still have to catch up
 			h.run(t, stream)
 		}
-		h.meter.take()
+		h.meter.drain()
 		h.sim.ResetLog()
 		begun := time.Now()
 		r := h.run(t, stream)[0].Record
@@ -200,7 +200,7 @@ func TestQuietRun(t *testing.T) {
 		if n := h.sim.Requests(""); n != 1 {
 			t.Errorf("%s: %d requests", stream, n)
 		}
-		if each := h.meter.take(); len(each) > most {
+		if each := h.meter.drain(); len(each) > most {
 			t.Errorf("%s: %d statements, want at most %d", stream, len(each), most)
 			for _, s := range each {
 				t.Logf("%.150s", s.text)
@@ -208,12 +208,12 @@ func TestQuietRun(t *testing.T) {
 		}
 	}
 	h.change(t, 3)
-	h.meter.take()
+	h.meter.drain()
 	begun := time.Now()
 	if c := h.run(t, "transactions")[0].Record.Changes; c.Updated != 3 {
 		t.Errorf("three rows were to change: %+v", c)
 	}
-	if each, most := h.meter.take(), 57+asLongAs(time.Since(begun)); len(each) > most {
+	if each, most := h.meter.drain(), 57+asLongAs(time.Since(begun)); len(each) > most {
 		t.Errorf("three changed rows: %d statements, want at most %d", len(each), most)
 		for _, s := range each {
 			t.Logf("%.150s", s.text)

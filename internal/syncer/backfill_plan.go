@@ -12,7 +12,7 @@ import (
 // askedBackfill makes the backfill of a range that the caller asked for.
 func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, error) {
 	name := stateName(asked)
-	stored, err := warehouse.LoadBackfill[progressState](s.lease, name)
+	stored, err := warehouse.ReadBackfill[progressState](s.lease, name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	if s.job.Stream.Kind != catalog.Incremental || s.job.Full || s.job.DryRun || !l.watermark.IsZero() || from.IsZero() {
 		return nil, nil
 	}
-	stored, err := warehouse.LoadBackfill[progressState](s.lease, initialBackfill)
+	stored, err := warehouse.ReadBackfill[progressState](s.lease, initialBackfill)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
 	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
 		// There is no state, or a setting has changed since: then the windows that are done are not enough.
-		server, more := l.look(ctx, window{from: from}.after())
+		server, more := l.probe(ctx, window{from: from}.after())
 		if !more || !(Range{From: from, To: server}).isValid() {
 			return nil, nil // an ordinary run does
 		}
@@ -70,9 +70,9 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	return b, nil
 }
 
-// look requests the first page, to learn the server's time and whether there are more pages. It drops errors: the
+// probe requests the first page, to learn the server's time and whether there are more pages. It drops errors: the
 // ordinary run that follows meets and records them.
-func (l *list) look(ctx context.Context, after time.Time) (server time.Time, more bool) {
+func (l *list) probe(ctx context.Context, after time.Time) (server time.Time, more bool) {
 	q := l.session.job.query(after, "")
 	q.Ahead = -1
 	for page, err := range l.session.job.Client.Pages(ctx, q) {

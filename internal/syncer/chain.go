@@ -97,7 +97,7 @@ func (c *chain) read(start string) error {
 		}
 		at := c.doubt()
 		if at < 0 {
-			return c.lookTwice()
+			return c.readTwice()
 		}
 		how, err = c.verify(at)
 	}

@@ -63,7 +63,7 @@ func TestModel(t *testing.T) {
 					break
 				}
 			}
-			h.end(t, reader)
+			h.finishCleanly(t, reader)
 			reader.stop(t)
 			for _, stream := range kinds {
 				checkTruth(t, w, h.world, h.account, stream)
@@ -139,7 +139,7 @@ func (h *history) jobs(t *testing.T, v *worker) (jobs []Job) {
 }
 
 // quiet lets a worker's steps pass, and tells the reader of them.
-func (h *history) quiet(v *worker, r *reader) { v.seam.set(r.tell) }
+func (h *history) quiet(v *worker, r *reader) { v.seam.set(r.watch) }
 
 // change does something to the world, between runs or, from within a request, while a list is read.
 func (h *history) change(t *testing.T) {
@@ -195,7 +195,7 @@ func (h *history) event(t *testing.T, r *reader) {
 	case 1, 2: // a statement fails, or its answer is lost
 		var calls atomic.Int64
 		v.seam.set(func(ctx context.Context, step string, after bool) error {
-			if err := r.tell(ctx, step, after); err != nil || calls.Add(1) != n {
+			if err := r.watch(ctx, step, after); err != nil || calls.Add(1) != n {
 				return err
 			}
 			return fmt.Errorf("%w: %s", errInjected, step)
@@ -204,7 +204,7 @@ func (h *history) event(t *testing.T, r *reader) {
 	case 3: // from one moment on the process does nothing any more
 		var calls atomic.Int64
 		v.seam.set(func(ctx context.Context, step string, after bool) error {
-			err := r.tell(ctx, step, after) // what has happened is there for readers, though its worker is dead
+			err := r.watch(ctx, step, after) // what has happened is there for readers, though its worker is dead
 			if calls.Add(1) >= n {
 				return errInjected
 			}
@@ -219,7 +219,7 @@ func (h *history) event(t *testing.T, r *reader) {
 			if calls.Add(1) == n {
 				cancel()
 			}
-			return r.tell(ctx, step, after)
+			return r.watch(ctx, step, after)
 		})
 		h.run(t, ctx, v, jobs, fmt.Sprintf("stopped at call %d", n))
 		cancel()
@@ -254,7 +254,7 @@ func (h *history) pause(t *testing.T, v, other *worker, jobs []Job, n int64, r *
 			paused <- fmt.Sprintf("%s, after %t", step, after)
 			<-wake
 		}
-		return r.tell(ctx, step, after)
+		return r.watch(ctx, step, after)
 	})
 	takeover := h.jobs(t, other)
 	for i := range takeover {
@@ -320,9 +320,9 @@ func (h *history) disturb() {
 	})
 }
 
-// end is the one clean sync. Transactions are read in full where their list may have shifted while it was read; a walk
-// is begun anew, since one that goes on shows pages of an older world.
-func (h *history) end(t *testing.T, r *reader) {
+// finishCleanly is the one clean sync. Transactions are read in full where their list may have shifted while it was
+// read; a walk is begun anew, since one that goes on shows pages of an older world.
+func (h *history) finishCleanly(t *testing.T, r *reader) {
 	t.Helper()
 	v := h.workers[0]
 	h.quiet(v, r)

@@ -93,9 +93,9 @@ func (r *reader) read(stream string) {
 	r.seen[stream][text] = true
 }
 
-// tell is part of the workers' hooks: the reader is woken before and after what matters, and what is shown right after
+// watch is part of the workers' hooks: the reader is woken before and after what matters, and what is shown right after
 // a publication is a legal state.
-func (r *reader) tell(_ context.Context, step string, after bool) error {
+func (r *reader) watch(_ context.Context, step string, after bool) error {
 	if strings.HasPrefix(step, "ALTER TABLE") || strings.HasPrefix(step, "INSERT sync_state_log intent") {
 		select {
 		case r.nudge <- struct{}{}:

@@ -41,11 +41,11 @@ func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(err
 		}
 		handle(u, p.stage)
 		if p.failed == nil && p.isDue() {
-			handle(p.takePending(), p.publish)
+			handle(p.popPending(), p.publish)
 		}
 	}
 	if p.pending != nil {
-		handle(p.takePending(), p.publish)
+		handle(p.popPending(), p.publish)
 	}
 	return p.failed
 }
@@ -69,7 +69,7 @@ func (p *publisher) isDue() bool {
 		time.Since(p.lastTime) >= publishEvery)
 }
 
-func (p *publisher) takePending() *bundle {
+func (p *publisher) popPending() *bundle {
 	u := p.pending
 	p.pending, u.done = nil, make(chan struct{})
 	return u

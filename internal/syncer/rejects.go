@@ -141,7 +141,7 @@ func (t *rejects) tryGroup(ctx context.Context) error {
 
 // tryRecord tries a record that was rejected as a whole.
 func (t *rejects) tryRecord(ctx context.Context, c warehouse.Candidate) error {
-	if !t.look(c.Raw, c.Page, c.Fetched) {
+	if !t.loadable(c.Raw, c.Page, c.Fetched) {
 		t.rejected++
 		return nil
 	}
@@ -174,7 +174,7 @@ func (t *rejects) tryFields(ctx context.Context, group []warehouse.Candidate) er
 	}
 	record, patched := patch(t.run.Stream, now)
 	page, fetched := now[0].Page, now[0].RowRead+1
-	if !t.look(record, page, fetched) || t.scratch.Key(0) != now[0].Key || !t.improves(patched) {
+	if !t.loadable(record, page, fetched) || t.scratch.Key(0) != now[0].Key || !t.improves(patched) {
 		t.rejected += len(now)
 		return nil
 	}
@@ -230,9 +230,9 @@ func (t *rejects) improves(patched map[string]bool) bool {
 	return better > 0
 }
 
-// look decodes a record on its own and reports whether it is one that can be loaded. What the decoder relies on was
+// loadable decodes a record on its own and reports whether it is one that can be loaded. What the decoder relies on was
 // checked when the page came, but not what has been stored since.
-func (t *rejects) look(record string, page uint32, fetched int64) bool {
+func (t *rejects) loadable(record string, page uint32, fetched int64) bool {
 	t.scratch.Reset()
 	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil &&
 		t.scratch.Len() == 1

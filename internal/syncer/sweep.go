@@ -19,11 +19,11 @@ func (c *chain) sayOpaque() {
 	c.log.Info("the cursors of this list are not the ids of items: to see whether it moves while it is read, it is read twice, or in time ranges that fit on a page")
 }
 
-// lookTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
+// readTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
 // A list that reads the same twice stood still in between; one that does not is read without its cursors. Only
 // transactions need it: deals and products are read as a whole each time, and what is missing from a list is not
 // deleted before that is confirmed.
-func (c *chain) lookTwice() error {
+func (c *chain) readTwice() error {
 	if c.kind != cursorOpaque || c.stream.Kind != catalog.Incremental {
 		return nil
 	}

@@ -53,7 +53,7 @@ func newCollector(t *testing.T) *collector {
 		}
 		text, err := io.ReadAll(body)
 		if err == nil {
-			err = c.take(r.URL.Path, text)
+			err = c.receive(r.URL.Path, text)
 		}
 		if err != nil {
 			t.Error(err)
@@ -67,7 +67,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-func (c *collector) take(path string, text []byte) error {
+func (c *collector) receive(path string, text []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch path {

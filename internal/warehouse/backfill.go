@@ -5,9 +5,9 @@ import "context"
 // BackfillPrefix begins the names of the states of backfills in sync_state.
 const BackfillPrefix = "backfill:"
 
-// LoadBackfill returns the state of a backfill that was unfinished when the lease was taken, or nil. name begins with
+// ReadBackfill returns the state of a backfill that was unfinished when the lease was taken, or nil. name begins with
 // BackfillPrefix.
-func LoadBackfill[T any](l *Lease, name string) (*T, error) {
+func ReadBackfill[T any](l *Lease, name string) (*T, error) {
 	return parseState[T](l.account, l.stream, name, l.state(name))
 }
 

@@ -188,9 +188,9 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	return all, nil
 }
 
-// look counts the rows of targets that are not there. Where the parts of one do not say so, the rows of the run are
-// counted in all of the table.
-func (p publication) look(ctx context.Context,
+// countMissing counts the rows of targets that are not there. Where the parts of one do not say so, the rows of the run
+// are counted in all of the table.
+func (p publication) countMissing(ctx context.Context,
 	targets []target) (counts map[string]attached, missing *PublishedError, err error) {
 	counts, err = p.countTargets(ctx, targets)
 	if err != nil {
@@ -214,7 +214,7 @@ func (p publication) look(ctx context.Context,
 
 // isMissing reports whether a target lacks rows of its delta.
 func (p publication) isMissing(ctx context.Context, t target) (bool, error) {
-	_, missing, err := p.look(ctx, []target{t})
+	_, missing, err := p.countMissing(ctx, []target{t})
 	return missing != nil, err
 }
 
@@ -235,7 +235,7 @@ func (p publication) checkDeltas(targets []target, counts map[string]attached) e
 // checkAttached holds that each target has all rows of its delta. A delta that was emptied meanwhile has none that
 // could be missing.
 func (p publication) checkAttached(ctx context.Context, targets []target) error {
-	counts, missing, err := p.look(ctx, targets)
+	counts, missing, err := p.countMissing(ctx, targets)
 	if err == nil {
 		err = p.checkDeltas(targets, counts)
 	}

@@ -83,7 +83,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	}
 	l := &Lease{pool: w.pool, account: r.Account, stream: r.Stream.Name,
 		value: leaseValue{Owner: w.owner.String(), RunID: r.ID, Attempt: r.Attempt}, ttl: leaseTTL}
-	seen, err := l.look(ctx, uuid.Nil)
+	seen, err := l.readStored(ctx, uuid.Nil)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,12 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
-	if err := l.load(ctx); err != nil {
+	if err := l.readStates(ctx); err != nil {
 		return nil, err
 	}
 	l.taken = time.Now()
 	w.metrics.lease(l, 1)
-	w.replicas.begin()
+	w.replicas.addRun()
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	l.done.Go(func() { l.heartbeat(beat) })
@@ -132,7 +132,7 @@ func (l *Lease) Check(ctx context.Context) error {
 
 // check is Check, and asks for the row of a run as well, if it is given.
 func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
-	seen, err := l.look(ctx, run)
+	seen, err := l.readStored(ctx, run)
 	if err == nil {
 		err = l.verify(seen.lease, seen.local)
 	}
@@ -150,8 +150,8 @@ func (l *Lease) recheck(ctx context.Context) error {
 	return l.Check(ctx)
 }
 
-// look reads the stored lease, whoever holds it, and what is needed to write after it.
-func (l *Lease) look(ctx context.Context, run uuid.UUID) (glance, error) {
+// readStored reads the stored lease, whoever holds it, and what is needed to write after it.
+func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (glance, error) {
 	seen := glance{local: time.Now()}
 	var us int64
 	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream),
@@ -203,8 +203,9 @@ func (l *Lease) verify(value string, at time.Time) error {
 	return nil
 }
 
-// load reads all states of the stream, which only the holder of the lease changes, and checks the lease among them.
-func (l *Lease) load(ctx context.Context) error {
+// readStates reads all states of the stream, which only the holder of the lease changes, and checks the lease among
+// them.
+func (l *Lease) readStates(ctx context.Context) error {
 	asked := time.Now()
 	rows, err := l.pool.conn.Query(ctx, selectStates,
 		named("account", l.account), named("stream", l.stream))
@@ -257,7 +258,7 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	l.stop()
 	l.done.Wait()
 	l.stop = nil
-	l.pool.replicas.end()
+	l.pool.replicas.removeRun()
 	l.pool.metrics.lease(l, 0)
 	var err error
 	if time.Since(l.settled) > checkedJustNow {

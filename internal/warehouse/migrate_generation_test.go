@@ -245,7 +245,7 @@ func TestTurnOfADeadProcess(t *testing.T) {
 	if other, err := mine.ask(t.Context()); err != nil || other != "" {
 		t.Errorf("it waits for %q, %v", other, err)
 	}
-	mine.end(t.Context())
+	mine.release(t.Context())
 	alive := w.owner.String()
 	say(idB, alive)
 	if other, err := mine.ask(t.Context()); err != nil || other != alive {
@@ -261,5 +261,5 @@ func TestTurnOfADeadProcess(t *testing.T) {
 	if other, err := mine.ask(t.Context()); err != nil || other != "" {
 		t.Errorf("after its time it waits for %q, %v", other, err)
 	}
-	mine.end(t.Context())
+	mine.release(t.Context())
 }

@@ -146,7 +146,7 @@ func (h holder) order(ctx context.Context) error {
 	}
 	for account, l := range h.leases {
 		r := Run{ID: l.value.RunID, Attempt: l.value.Attempt, Account: account, Stream: h.stream, StartedAt: l.Begun()}
-		if _, err := (recovery{h.w.Writer(r), l, r.ID}).do(ctx); err != nil {
+		if _, err := (recovery{h.w.Writer(r), l, r.ID}).finishIntents(ctx); err != nil {
 			return err
 		}
 	}

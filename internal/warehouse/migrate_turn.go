@@ -102,7 +102,7 @@ func (w *Warehouse) inTurn(ctx context.Context, do func(context.Context) error) 
 		err = errors.Join(ErrTurnLost, err)
 	}
 	lose(nil)
-	t.end(ctx)
+	t.release(ctx)
 	return err
 }
 
@@ -166,13 +166,13 @@ func (t *turn) ask(ctx context.Context) (other string, err error) {
 		other, err = t.other(ctx)
 	}
 	if err != nil || other != "" {
-		t.end(ctx)
+		t.release(ctx)
 	}
 	return other, err
 }
 
-// end gives the turn back. If that cannot be stored, the other processes notice it after some time.
-func (t *turn) end(ctx context.Context) {
+// release gives the turn back. If that cannot be stored, the other processes notice it after some time.
+func (t *turn) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := t.say(ctx, true); err != nil {

@@ -186,22 +186,22 @@ func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error)
 	return states, nil
 }
 
-// Tables in which processes say that they have a turn, for TakeTurn.
+// Tables in which processes say that they have a turn, for ClaimTurn.
 const (
 	TurnOfEdges   = "notification_edges_log"   // decides what is told, and stores it
 	TurnOfSending = "notification_sending_log" // sends what waits
 )
 
-// TakeTurn makes this process the only one that does something, for less than a minute, until it gives the turn back.
+// ClaimTurn makes this process the only one that does something, for less than a minute, until it gives the turn back.
 // table is one of the tables above. If another process has the turn, or wants it, other names it, and the caller tries
 // again later.
-func (w *Warehouse) TakeTurn(ctx context.Context,
+func (w *Warehouse) ClaimTurn(ctx context.Context,
 	table string) (giveBack func(context.Context), other string, err error) {
 	t := &turn{w: w.common(), table: table, id: uuid.New()}
 	if other, err = t.ask(ctx); err != nil || other != "" {
 		return nil, other, err
 	}
-	return t.end, "", nil
+	return t.release, "", nil
 }
 
 // UnknownField is one that the service sends and the interface does not name.

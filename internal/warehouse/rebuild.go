@@ -195,7 +195,7 @@ func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) e
 	}
 	r.StartedAt = l.Begun()
 	writer := w.Writer(r)
-	if _, err = (recovery{writer, l, r.ID}).do(ctx); err == nil {
+	if _, err = (recovery{writer, l, r.ID}).finishIntents(ctx); err == nil {
 		err = do(writer)
 	}
 	return giveBack(ctx, l, err)

@@ -15,7 +15,7 @@ import (
 // lease was not given back, it also clears away what dead runs left behind, except for keep, a walk that continues. The
 // caller holds the lease. What is derived from the stream's rows is up to date afterwards (warehouse-15).
 func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recovered []Intent, err error) {
-	recovered, err = recovery{w, l, keep}.do(ctx)
+	recovered, err = recovery{w, l, keep}.finishIntents(ctx)
 	if err == nil {
 		err = w.refreshDerived(ctx, l)
 	}
@@ -29,7 +29,7 @@ type recovery struct {
 	keep  uuid.UUID
 }
 
-func (r recovery) do(ctx context.Context) (recovered []Intent, err error) {
+func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err error) {
 	found := false
 	for _, s := range r.lease.states {
 		if s.value == "" || !strings.HasPrefix(s.name, stateIntent+":") {
@@ -50,7 +50,7 @@ func (r recovery) do(ctx context.Context) (recovered []Intent, err error) {
 	}
 	r.dropCleared(ctx)
 	if found || expired {
-		if err := r.lease.load(ctx); err != nil {
+		if err := r.lease.readStates(ctx); err != nil {
 			return recovered, err
 		}
 	}

@@ -41,7 +41,7 @@ func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed,
 		return nil, nil
 	}
 	for _, shard := range w.each() {
-		here, err := retirement{shard.pool}.do(ctx, r)
+		here, err := retirement{shard.pool}.removeOld(ctx, r)
 		if removed = append(removed, here...); err != nil {
 			return removed, err
 		}
@@ -52,7 +52,7 @@ func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed,
 // retirement removes what is too old from one warehouse.
 type retirement struct{ *pool }
 
-func (x retirement) do(ctx context.Context, r Retention) (removed []Removed, err error) {
+func (x retirement) removeOld(ctx context.Context, r Retention) (removed []Removed, err error) {
 	var last, now time.Time
 	if err := x.conn.QueryRow(ctx, selectRetired).Scan(&last, &now); err != nil {
 		return nil, fmt.Errorf("asking when old rows were removed last: %w", err)

@@ -36,15 +36,15 @@ func (r *replicas) address() string {
 	return r.addresses[r.current]
 }
 
-// begin counts a run, which pins the server.
-func (r *replicas) begin() {
+// addRun counts a run, which pins the server.
+func (r *replicas) addRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs++
 }
 
-// end is the end of a run.
-func (r *replicas) end() {
+// removeRun is the end of a run.
+func (r *replicas) removeRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs--

@@ -99,7 +99,7 @@ func (p *pool) fillNew(ctx context.Context, tables []string, steps []step, args 
 		}
 		tried = true
 		for _, s := range steps {
-			if err := p.do(ctx, s, args); err != nil {
+			if err := p.runStep(ctx, s, args); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (p *pool) fillNew(ctx context.Context, tables []string, steps []step, args 
 	})
 }
 
-func (p *pool) do(ctx context.Context, s step, args []any) error {
+func (p *pool) runStep(ctx context.Context, s step, args []any) error {
 	if s.when != "" {
 		var n uint64
 		if err := p.conn.QueryRow(ctx, s.when, args...).Scan(&n); err != nil || n == 0 {

@@ -41,8 +41,8 @@ func (b *bounds) large() error {
 	return nil
 }
 
-// end gives the place back.
-func (b *bounds) end() {
+// release gives the place back.
+func (b *bounds) release() {
 	if b.over != nil {
 		b.over()
 	}

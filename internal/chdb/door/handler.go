@@ -98,10 +98,10 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		req.Body = pacedBody{client, req.Body}
 	}
 	b := &bounds{place: func() (over func(), err error) {
-		_, over, err = h.large.take(req.Context(), client, source{}, h.o.MaxWait, false)
+		_, over, err = h.large.acquire(req.Context(), client, source{}, h.o.MaxWait, false)
 		return over, err
 	}}
-	defer b.end()
+	defer b.release()
 	r, err := h.parse(req, b)
 	if err != nil {
 		h.fail(w, 0, err)
@@ -145,7 +145,7 @@ func (h *handler) answer(req *http.Request, client *peer, turns *turns,
 	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
 	// A request that names a limit of memory gets that limit, and so no trial.
 	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
-		trial, end, err := turns.take(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
+		trial, end, err := turns.acquire(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -55,9 +55,9 @@ type waiter struct {
 	trial *trial        // set before that, when the turn is a spare one
 }
 
-// take waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do. Then the
-// caller may get a trial, and has to obey its end.
-func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration,
+// acquire waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do. Then
+// the caller may get a trial, and has to obey its end.
+func (t *turns) acquire(ctx context.Context, p *peer, s source, wait time.Duration,
 	brief bool) (tr *trial, over func(), err error) {
 	w := &waiter{
 		peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{}),
@@ -73,7 +73,7 @@ func (t *turns) take(ctx context.Context, p *peer, s source, wait time.Duration,
 		case <-w.turn:
 			return w.trial, t.hold(w, s), nil
 		case <-tick.C:
-			t.look()
+			t.unblock()
 			continue
 		case <-patience.C:
 			err = exception.New(exception.TooManyQueries, "TOO_MANY_SIMULTANEOUS_QUERIES", "too many queries at once: try again")
@@ -150,8 +150,8 @@ func (t *turns) release(w *waiter) {
 	t.next()
 }
 
-// look is called by requests while they wait: it makes sure that nobody keeps them waiting without need.
-func (t *turns) look() {
+// unblock is called by requests while they wait: it makes sure that nobody keeps them waiting without need.
+func (t *turns) unblock() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cutStalled()

@@ -28,7 +28,7 @@ type crowded struct {
 func newCrowded(t *testing.T) *crowded {
 	t.Helper()
 	c := &crowded{turns: newTurns(1)}
-	_, over, err := c.take(context.Background(), newPeer(), source{}, time.Second, false)
+	_, over, err := c.acquire(context.Background(), newPeer(), source{}, time.Second, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newCrowded(t *testing.T) *crowded {
 func (c *crowded) wait(t *testing.T, name string, s source) {
 	t.Helper()
 	c.group.Go(func() {
-		_, over, err := c.take(context.Background(), newPeer(), s, time.Hour, false)
+		_, over, err := c.acquire(context.Background(), newPeer(), s, time.Hour, false)
 		if err != nil {
 			t.Error(err)
 			return
@@ -139,7 +139,7 @@ func TestTurnsAreNotLost(t *testing.T) {
 			if n%3 == 1 {
 				wait = time.Microsecond
 			}
-			if _, over, err := q.take(ctx, newPeer(), source{}, wait, n%2 == 0); err == nil {
+			if _, over, err := q.acquire(ctx, newPeer(), source{}, wait, n%2 == 0); err == nil {
 				over()
 			}
 		})

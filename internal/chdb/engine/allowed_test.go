@@ -24,8 +24,8 @@ func TestToolsAreServed(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
-	do(t, db, "CREATE TABLE s (a Int64, b String, at DateTime64(3, 'UTC'), amount Decimal(18, 4)) ENGINE = MergeTree ORDER BY a")
-	do(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE b = {b:String}")
+	execute(t, db, "CREATE TABLE s (a Int64, b String, at DateTime64(3, 'UTC'), amount Decimal(18, 4)) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE b = {b:String}")
 	f, err := os.Open(filepath.Join("testdata", "tools.txt"))
 	must(t, err)
 	defer f.Close() //nolint:errcheck // it is only read
@@ -54,9 +54,9 @@ func TestViewOfADatabase(t *testing.T) {
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
 	own := "t" + hexName(t)
-	do(t, db, "CREATE TABLE s (a Int64) ENGINE = MergeTree ORDER BY a")
-	do(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE a = {a:Int64}")
-	do(t, db, "CREATE VIEW q AS SELECT a FROM "+own+".p(a = {a:Int64})")
+	execute(t, db, "CREATE TABLE s (a Int64) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE VIEW p AS SELECT a FROM s WHERE a = {a:Int64}")
+	execute(t, db, "CREATE VIEW q AS SELECT a FROM "+own+".p(a = {a:Int64})")
 	for from, want := range map[string]int{
 		own + ".p(a = 1)": http.StatusOK, own + ".q(a = 1)": http.StatusOK, own + ".s(a = 1)": http.StatusNotFound,
 		own + ".url(a = 1)": http.StatusNotFound, "system.p(a = 1)": http.StatusForbidden,
@@ -153,8 +153,8 @@ func TestNoNameOfTheHost(t *testing.T) {
 func TestPersistedIsJudged(t *testing.T) {
 	t.Parallel()
 	db, file := connect(t), secret(t)
-	do(t, db, "CREATE VIEW persisted_leak AS SELECT arrayMap(x -> file(x), ['"+file+"']) AS x")
-	do(t, db, "CREATE VIEW persisted_good AS SELECT upper('a') AS x")
+	execute(t, db, "CREATE VIEW persisted_leak AS SELECT arrayMap(x -> file(x), ['"+file+"']) AS x")
+	execute(t, db, "CREATE VIEW persisted_good AS SELECT upper('a') AS x")
 	g := freshGuard(t)
 	for sql, served := range map[string]bool{
 		"SELECT * FROM persisted_leak": false, "SELECT * FROM `persisted_leak`": false, "SELECT * FROM Persisted_LEAK": false,
@@ -210,10 +210,10 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	}
 	// A function that somebody has made may be gone the next time.
 	name := "f" + hexName(t)
-	do(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
+	execute(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
 	made := guard.Request{SQL: "SELECT " + name + "(1)", ReadOnly: true}
 	must(t, examine(g, made))
-	do(t, db, "DROP FUNCTION "+name)
+	execute(t, db, "DROP FUNCTION "+name)
 	if err := examine(g, made); err == nil {
 		t.Error("a function that is gone is let through")
 	}

@@ -231,10 +231,10 @@ func children() []string {
 func TestAttacks(t *testing.T) {
 	c := newCanary(t)
 	admin := connect(t)
-	do(t, admin, "CREATE DATABASE IF NOT EXISTS t"+attackDatabase)
-	do(t, admin, "CREATE TABLE t"+attackDatabase+".guard_w (a UInt64) ENGINE = MergeTree ORDER BY a")
-	do(t, admin, "INSERT INTO t"+attackDatabase+".guard_w VALUES (1)")
-	defer do(t, admin, "DROP DATABASE t"+attackDatabase+" SYNC")
+	execute(t, admin, "CREATE DATABASE IF NOT EXISTS t"+attackDatabase)
+	execute(t, admin, "CREATE TABLE t"+attackDatabase+".guard_w (a UInt64) ENGINE = MergeTree ORDER BY a")
+	execute(t, admin, "INSERT INTO t"+attackDatabase+".guard_w VALUES (1)")
+	defer execute(t, admin, "DROP DATABASE t"+attackDatabase+" SYNC")
 	ways := waysIn(t)
 
 	stop, watched := make(chan struct{}), make(chan []string)

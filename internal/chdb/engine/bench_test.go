@@ -23,7 +23,7 @@ func BenchmarkInsert(b *testing.B) {
 	for _, size := range []int{10000, 100000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			db := connect(b)
-			do(b, db, `CREATE TABLE b (id1 UUID, id2 UUID, id3 UUID, m1 Int64, m2 Int64, t1 Int64, t2 Int64, t3 Int64, t4 Int64,
+			execute(b, db, `CREATE TABLE b (id1 UUID, id2 UUID, id3 UUID, m1 Int64, m2 Int64, t1 Int64, t2 Int64, t3 Int64, t4 Int64,
 				s1 String, s2 String, s3 String, s4 String, s5 String, s6 String, l1 LowCardinality(String), l2 LowCardinality(String),
 				n1 UInt32, n2 UInt32, n3 Float64) ENGINE = MergeTree ORDER BY id1`)
 			columns := benchColumns(size)
@@ -56,8 +56,8 @@ func benchColumns(n int) []any {
 func BenchmarkSelect(b *testing.B) {
 	const n = 1_000_000
 	db := connect(b)
-	do(b, db, "CREATE TABLE b (id UInt64, s String) ENGINE = MergeTree ORDER BY id")
-	do(b, db, "INSERT INTO b SELECT number, 'text number ' || toString(number) FROM numbers("+strconv.Itoa(n)+")")
+	execute(b, db, "CREATE TABLE b (id UInt64, s String) ENGINE = MergeTree ORDER BY id")
+	execute(b, db, "INSERT INTO b SELECT number, 'text number ' || toString(number) FROM numbers("+strconv.Itoa(n)+")")
 	b.ResetTimer()
 	for b.Loop() {
 		rows, err := db.Query(context.Background(), "SELECT id, s FROM b")

@@ -46,7 +46,7 @@ func TestCloseBodyEarly(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	db := connect(t)
-	do(t, db, "CREATE TABLE c (a UInt64) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE TABLE c (a UInt64) ENGINE = MergeTree ORDER BY a")
 	for _, sql := range []string{
 		"SELECT sum(sipHash64(number)) FROM numbers(1000000000000)",             // before the first row
 		"INSERT INTO c SELECT sipHash64(number) % 2 FROM numbers(100000000000)", // not a stream
@@ -124,7 +124,7 @@ func waitRunning(t testing.TB, sql string) {
 func TestInsertThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	db := connect(t)
-	do(t, db, "CREATE TABLE i (a UInt64, b String) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE TABLE i (a UInt64, b String) ENGINE = MergeTree ORDER BY a")
 	database := url.Values{"database": {"t" + hexName(t)}}
 	rows := bytes.Repeat([]byte("1\tsome text that takes up some space\n"), 200000)
 	broken := errors.New("the source broke off")

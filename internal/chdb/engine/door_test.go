@@ -40,8 +40,8 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
-	do(t, db, "CREATE TABLE r (a Int64) ENGINE = MergeTree ORDER BY a")
-	do(t, db, "INSERT INTO r VALUES (1)")
+	execute(t, db, "CREATE TABLE r (a Int64) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "INSERT INTO r VALUES (1)")
 	name := "t" + hexName(t)
 	file := secret(t)
 	out := filepath.Join(t.TempDir(), "out")
@@ -302,8 +302,8 @@ func TestReadOnlyDoorServes(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)
-	do(t, db, "CREATE TABLE s (a Int64, b String COMMENT 'it') ENGINE = MergeTree ORDER BY a")
-	do(t, db, "INSERT INTO s VALUES (1, 'file'), (2, 'outfile eval')")
+	execute(t, db, "CREATE TABLE s (a Int64, b String COMMENT 'it') ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "INSERT INTO s VALUES (1, 'file'), (2, 'outfile eval')")
 	v := url.Values{"database": {"t" + hexName(t)}}
 	for sql, want := range map[string]string{
 		"SELECT a, b FROM s ORDER BY a":                             "1\tfile\n2\toutfile eval\n",

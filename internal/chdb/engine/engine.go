@@ -156,7 +156,7 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 	if err != nil {
 		return nil, err
 	}
-	lib, err := library.Load(path)
+	lib, err := library.Open(path)
 	if err != nil {
 		return nil, &contract.LibraryError{Op: "load " + path, Hint: "it needs glibc and must be libchdb " + contract.Version,
 			Err: err}

@@ -75,13 +75,13 @@ func FuzzGuard(f *testing.F) {
 	}
 	c := newCanary(f)
 	admin := connect(f)
-	do(f, admin, "CREATE DATABASE IF NOT EXISTS t"+attackDatabase)
-	do(f, admin, "CREATE TABLE IF NOT EXISTS t"+attackDatabase+".fuzz_w (a String) ENGINE = MergeTree ORDER BY a")
+	execute(f, admin, "CREATE DATABASE IF NOT EXISTS t"+attackDatabase)
+	execute(f, admin, "CREATE TABLE IF NOT EXISTS t"+attackDatabase+".fuzz_w (a String) ENGINE = MergeTree ORDER BY a")
 	f.Cleanup(func() {
 		for _, name := range columnOf(f, admin, "SELECT name FROM system.functions WHERE origin = 'SQLUserDefined'") {
-			do(f, admin, "DROP FUNCTION IF EXISTS "+name)
+			execute(f, admin, "DROP FUNCTION IF EXISTS "+name)
 		}
-		do(f, admin, "DROP DATABASE t"+attackDatabase+" SYNC")
+		execute(f, admin, "DROP DATABASE t"+attackDatabase+" SYNC")
 	})
 	ways := waysIn(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {

@@ -126,7 +126,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func do(t testing.TB, db driver.Conn, sql string) {
+func execute(t testing.TB, db driver.Conn, sql string) {
 	t.Helper()
 	if err := db.Exec(context.Background(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)

@@ -25,7 +25,7 @@ func TestRemoteClients(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, User: "w", Password: "p"})
 	local := connect(t)
-	do(t, local, "CREATE TABLE remote (who LowCardinality(String), i UInt64, at DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (who, i)")
+	execute(t, local, "CREATE TABLE remote (who LowCardinality(String), i UInt64, at DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (who, i)")
 	ctx := context.Background()
 	open := func(method clickhouse.CompressionMethod, database string) clickhouse.Conn {
 		db, err := clickhouse.Open(&clickhouse.Options{
@@ -106,7 +106,7 @@ func TestDoorWrites(t *testing.T) {
 		}
 		return u
 	}
-	do(t, db, "CREATE TABLE w (a UInt64) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE TABLE w (a UInt64) ENGINE = MergeTree ORDER BY a")
 	for _, c := range []struct {
 		body string
 		v    url.Values

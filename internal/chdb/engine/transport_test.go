@@ -69,7 +69,7 @@ type everything struct {
 func typesRoundTrip(t *testing.T, change func(*clickhouse.Options)) {
 	t.Helper()
 	db, ctx := connect(t, change), context.Background()
-	do(t, db, `CREATE TABLE e (id UUID, d Decimal(18, 4), t DateTime64(3, 'UTC'), day Date32, n Nullable(Int64), s Nullable(String),
+	execute(t, db, `CREATE TABLE e (id UUID, d Decimal(18, 4), t DateTime64(3, 'UTC'), day Date32, n Nullable(Int64), s Nullable(String),
 		low LowCardinality(String), arr Array(LowCardinality(String)), deep Array(Array(Int32)), m Map(String, UInt64), i Int64, u UInt8, f Float64, b Bool,
 		dd Array(Nullable(Decimal(38, 9))), ma Map(LowCardinality(String), Array(Float64))) ENGINE = MergeTree ORDER BY i`)
 	var want []everything
@@ -111,7 +111,7 @@ func TestParameters(t *testing.T) {
 	t.Parallel()
 	db := connect(t)
 	ctx := context.Background()
-	do(t, db, "CREATE TABLE p (a Int64, s String) ENGINE = Memory")
+	execute(t, db, "CREATE TABLE p (a Int64, s String) ENGINE = Memory")
 	nasty := "it's \\ a\ttab\nand -- /* {x:Int64} */ \x00 ö"
 	must(t, db.Exec(ctx, "INSERT INTO p SELECT {a:Int64}, {s:String}", clickhouse.Named("a", int64(-5)),
 		clickhouse.Named("s", nasty)))
@@ -153,9 +153,9 @@ func TestSettings(t *testing.T) {
 	err = db.Exec(with(clickhouse.Settings{"a b": 1}), "SELECT 1")
 	wantCode(t, err, exception.UnknownSetting)
 	// Nothing outlives its request (chdb-3).
-	do(t, db, "SET max_block_size = 77")
-	do(t, db, "USE system")
-	do(t, db, "CREATE TEMPORARY TABLE tmp (x Int8)")
+	execute(t, db, "SET max_block_size = 77")
+	execute(t, db, "USE system")
+	execute(t, db, "CREATE TEMPORARY TABLE tmp (x Int8)")
 	var got string
 	must(t, db.QueryRow(ctx, ask).Scan(&got))
 	if got != "65409 false " {
@@ -269,7 +269,7 @@ func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	db := connect(t)
 	ctx := context.Background()
-	do(t, db, "CREATE TABLE m (w UInt32, i UInt32) ENGINE = MergeTree ORDER BY (w, i)")
+	execute(t, db, "CREATE TABLE m (w UInt32, i UInt32) ENGINE = MergeTree ORDER BY (w, i)")
 	var wg sync.WaitGroup
 	const workers, batches, size = 12, 5, 1000
 	for w := range uint32(workers) {

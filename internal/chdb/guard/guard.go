@@ -148,7 +148,7 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 		return err
 	}
 	x.db, x.readOnly = r.Database, r.ReadOnly
-	if err := x.look(text, tree, r.Fed); err != nil {
+	if err := x.examine(text, tree, r.Fed); err != nil {
 		return err
 	}
 	if err := x.avoid(made); err != nil {
@@ -169,8 +169,8 @@ func (g *Guard) examination(c *conn.Conn) (*examination, error) {
 	return &examination{Conn: c, kinds: kinds}, nil
 }
 
-// look judges one text. tree is the same text in a form that has a syntax tree.
-func (x *examination) look(text, tree string, fed bool) error {
+// examine judges one text. tree is the same text in a form that has a syntax tree.
+func (x *examination) examine(text, tree string, fed bool) error {
 	if err := x.split(text); err != nil {
 		return err
 	}

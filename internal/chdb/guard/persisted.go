@@ -45,7 +45,7 @@ func (g *Guard) judged(c *conn.Conn) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := x.look(sql, sql, false); err != nil {
+		if err := x.examine(sql, sql, false); err != nil {
 			g.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
 			names[strings.ToLower(name)] = true
 		}

@@ -46,9 +46,9 @@ type API struct {
 	Classify func(c Pointer, q *byte, ql uintptr, db *byte, dl uintptr, out *[4]uint32) int32
 }
 
-// Load maps the shared library at path and resolves every symbol, so
+// Open maps the shared library at path and resolves every symbol, so
 // that a library of another version fails here and not in the middle of a query.
-func Load(path string) (*API, error) {
+func Open(path string) (*API, error) {
 	// RTLD_LOCAL keeps the engine's half a gigabyte of symbols to itself.
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

@@ -39,8 +39,8 @@ func (d *desk) act(_ context.Context, a warehouse.Action) (Acted, error) {
 	return Acted{Action: a, Done: true, Text: "Done as <b>asked</b>."}, nil
 }
 
-// take is what was asked since the last look.
-func (d *desk) take() []warehouse.Action {
+// drain returns what was asked since the last call.
+func (d *desk) drain() []warehouse.Action {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := d.asked
@@ -95,7 +95,7 @@ func TestActionsAPI(t *testing.T) {
 	}
 	want := warehouse.Action{Actor: "ops", Via: warehouse.ViaAPI, Action: "pause", Account: "acme", Stream: "coupons",
 		Reason: "half empty", Key: "k-1"}
-	if got := d.take(); len(got) != 1 || got[0] != want {
+	if got := d.drain(); len(got) != 1 || got[0] != want {
 		t.Errorf("%+v", got)
 	}
 	run := uuid.NewString()
@@ -109,7 +109,7 @@ func TestActionsAPI(t *testing.T) {
 			t.Errorf("%s: %s: %s", good, answer.Status, body)
 		}
 	}
-	if got := d.take(); len(got) != 5 || got[4].RunID.String() != run {
+	if got := d.drain(); len(got) != 5 || got[4].RunID.String() != run {
 		t.Errorf("%+v", got)
 	}
 	for bad, says := range map[string]string{
@@ -163,7 +163,7 @@ func TestActionsAPI(t *testing.T) {
 		}
 	}
 	d.err = nil
-	if got := d.take(); len(got) > 0 {
+	if got := d.drain(); len(got) > 0 {
 		t.Errorf("what was refused was asked of the daemon: %+v", got)
 	}
 	if _, err := b.w.RecordAction(t.Context(), want); err != nil {
@@ -240,7 +240,7 @@ func TestActionsPage(t *testing.T) {
 		if answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, c.back) {
 			t.Fatalf("%s on %s: %s to %s: %s", c.action, c.page, answer.Status, to, body)
 		}
-		if got := d.take(); len(got) != 1 || got[0].Action != c.action || got[0].Via != warehouse.ViaPage ||
+		if got := d.drain(); len(got) != 1 || got[0].Action != c.action || got[0].Via != warehouse.ViaPage ||
 			got[0].Actor != "ops" || got[0].Reason != "because" ||
 			(c.action == "consent") != (got[0].RunID == guarded.RunID) || (got[0].Account == "") != (c.action == "reload") {
 			t.Errorf("%s on %s: %+v", c.action, c.page, got)
@@ -359,7 +359,7 @@ func TestNoForeignAction(t *testing.T) {
 			http.StatusMethodNotAllowed},
 	} {
 		answer, body := x.post(t, c.path, c.body, c.change...)
-		if got := d.take(); answer.StatusCode != c.want || len(got) > 0 ||
+		if got := d.drain(); answer.StatusCode != c.want || len(got) > 0 ||
 			answer.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %s, %+v: %s", name, answer.Status, got, body)
 		}
@@ -371,7 +371,7 @@ func TestNoForeignAction(t *testing.T) {
 		"typed into the address": header("Sec-Fetch-Site", "none"),
 	} {
 		if answer, body := x.post(t, actionsPage, form.Encode(), asForm, change); answer.StatusCode != http.StatusSeeOther ||
-			len(d.take()) != 1 {
+			len(d.drain()) != 1 {
 			t.Errorf("a form %s: %s: %s", name, answer.Status, body)
 		}
 	}
@@ -390,12 +390,12 @@ func TestNoForeignAction(t *testing.T) {
 		answer.Header.Get("Set-Cookie") != "" {
 		t.Errorf("it leads to %q: %v", to, answer.Header)
 	}
-	d.take()
+	d.drain()
 
 	open := b.serve(t, func(o *Options) { o.Act = d.act })
 	for _, path := range []string{actionsAPI, actionsPage} {
 		if answer, body := open.post(t, path, pauseCoupons); answer.StatusCode != http.StatusForbidden ||
-			!strings.Contains(body, "daemon.user") || len(d.take()) > 0 {
+			!strings.Contains(body, "daemon.user") || len(d.drain()) > 0 {
 			t.Errorf("%s without a user: %s: %s", path, answer.Status, body)
 		}
 	}

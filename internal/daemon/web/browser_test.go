@@ -100,7 +100,7 @@ func (x *tab) mustCall(t *testing.T, f func() error) {
 	}
 }
 
-func (x *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+func (x *tab) act(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	x.mustCall(t, func() error { return chromedp.Do(x.ctx, steps...) })
 }
@@ -108,7 +108,7 @@ func (x *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 // open opens a page and waits until all of it is there.
 func (x *tab) open(t *testing.T, address string) {
 	t.Helper()
-	x.do(t, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("footer")))
+	x.act(t, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("footer")))
 }
 
 // value is what an expression gives on the page.
@@ -160,7 +160,7 @@ func troubled(t *testing.T) *bench {
 
 func TestBrowser(t *testing.T) {
 	b := troubled(t)
-	b.tell(t)
+	b.queueRefused(t)
 	x := b.serve(t, func(o *Options) {
 		o.Receivers = func() (names, forms []string) {
 			return []string{"office", "on-call", "switch"}, []string{"mail", "slack", "ping"}
@@ -171,7 +171,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("hostile text is text", func(t *testing.T) {
 		b.fail(t, "acme", "coupons")
 		v.open(t, x.base+"/streams/acme/coupons")
-		v.do(t, chromedp.Click(chromedp.CSS(".rejects summary")))
+		v.act(t, chromedp.Click(chromedp.CSS(".rejects summary")))
 		text := value[string](t, v, "document.querySelector('main').textContent")
 		if n := strings.Count(text, hostile); n < 2 {
 			t.Errorf("it is on the page %d times: %s", n, text)
@@ -244,8 +244,8 @@ func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 	v.check(t, x.base)
 }
 
-// tell has a message wait for a receiver that refuses it with hostile text.
-func (b *bench) tell(t *testing.T) {
+// queueRefused has a message wait for a receiver that refuses it with hostile text.
+func (b *bench) queueRefused(t *testing.T) {
 	t.Helper()
 	m := warehouse.Notification{Receiver: "on-call", ID: uuid.New(), At: time.Now().Add(-time.Hour), Event: "failing",
 		Title: "Failing", State: warehouse.NotificationWaiting, Attempts: 3, Error: hostile}
@@ -291,7 +291,7 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	const focused = "document.activeElement.innerText.trim()"
 	var order []string
 	for range 20 {
-		v.do(t, chromedp.KeyEvent(kb.Tab))
+		v.act(t, chromedp.KeyEvent(kb.Tab))
 		order = append(order, value[string](t, v, focused))
 		if s := value[string](t, v, "getComputedStyle(document.activeElement).outlineStyle"); s != "solid" {
 			t.Errorf("the focus on %q does not show: outline %s", order[len(order)-1], s)
@@ -311,14 +311,14 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	if at := value[string](t, v, "document.activeElement.innerText"); at != "Coupons" {
 		t.Errorf("after a refresh the focus is on %q", at)
 	}
-	v.do(t, chromedp.KeyEvent(kb.Enter))
-	v.do(t, chromedp.WaitReady(chromedp.CSS(".crumbs")))
+	v.act(t, chromedp.KeyEvent(kb.Enter))
+	v.act(t, chromedp.WaitReady(chromedp.CSS(".crumbs")))
 	if at := value[string](t, v, "location.pathname"); at != "/streams/acme/coupons" {
 		t.Errorf("the enter key on coupons leads to %s", at)
 	}
 
 	v.open(t, x.base+"/")
-	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
+	v.act(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
 	if at := value[string](t, v, "document.activeElement.innerText"); at != headline {
 		t.Errorf("after the link to the content the focus goes to %q", at)
 	}
@@ -334,16 +334,16 @@ func testLooks(t *testing.T, x *site, v *tab, name, path string) {
 		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
 			Value: look.scheme}}}
 		v.mustCall(t, func() error { _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, media); return err })
-		v.do(t, chromedp.EmulateViewport(look.width, look.height))
+		v.act(t, chromedp.EmulateViewport(look.width, look.height))
 		v.open(t, x.base+path)
 		if wide := value[float64](t, v, "document.documentElement.scrollWidth"); wide > float64(look.width) {
 			t.Errorf("%s: the page is %v wide in a window of %d", look.name, wide, look.width)
 		}
 		shoot(t, v, name+"-"+look.name)
-		v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('details').forEach(d => d.open = true)"))
+		v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('details').forEach(d => d.open = true)"))
 		checkAxe(t, v, look.name)
 	}
-	v.do(t, chromedp.ResetViewport())
+	v.act(t, chromedp.ResetViewport())
 }
 
 func checkAxe(t *testing.T, v *tab, look string) {
@@ -357,7 +357,7 @@ func checkAxe(t *testing.T, v *tab, look string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.do(t, chromedp.Evaluate[chromedp.Void](string(axe)))
+	v.act(t, chromedp.Evaluate[chromedp.Void](string(axe)))
 	const run = `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify({passes: r.passes.length,
 		found: r.violations.map(v => v.impact + ": " + v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200)).join(" | "))}))`
 	text, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](run, chromedp.EvalAwaitPromise))
@@ -406,20 +406,20 @@ func TestBrowserActs(t *testing.T) {
 		t.Run("accessible and shown: "+name, func(t *testing.T) { testLooks(t, x, v, name, path) })
 	}
 	v.open(t, x.base+"/")
-	v.do(t, chromedp.Click(chromedp.CSS("h1 a")))
-	v.do(t, chromedp.WaitReady(chromedp.CSS(".consent")))
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.consent button').focus()"),
+	v.act(t, chromedp.Click(chromedp.CSS("h1 a")))
+	v.act(t, chromedp.WaitReady(chromedp.CSS(".consent")))
+	v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.consent button').focus()"),
 		chromedp.KeyEvent(kb.Enter))
-	v.do(t, chromedp.WaitReady(chromedp.CSS(".said")))
+	v.act(t, chromedp.WaitReady(chromedp.CSS(".said")))
 	if said := value[string](t, v, "document.querySelector('.said').innerText"); said != "Done as <b>asked</b>." {
 		t.Errorf("the page says %q", said)
 	}
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=reason]').focus()"),
+	v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('input[name=reason]').focus()"),
 		chromedp.KeyEvent("half empty"), chromedp.KeyEvent(kb.Enter))
-	got := d.take()
+	got := d.drain()
 	for deadline := time.Now().Add(patience); len(got) < 2 && time.Now().Before(deadline); {
-		v.do(t, chromedp.WaitReady(chromedp.CSS("footer")))
-		got = append(got, d.take()...)
+		v.act(t, chromedp.WaitReady(chromedp.CSS("footer")))
+		got = append(got, d.drain()...)
 	}
 	if len(got) != 2 || got[0].Action != "consent" || got[1].Action != "pause" || got[1].Reason != "half empty" ||
 		got[1].Stream != "coupons" {
@@ -460,7 +460,7 @@ func TestBrowserPayouts(t *testing.T) {
 		"figure":         "/statements/acme/2026-03/figure?currency=EUR&of=closing"} {
 		t.Run("accessible and shown: "+name, func(t *testing.T) {
 			testLooks(t, x, v, name, path)
-			v.do(t, chromedp.EmulateViewport(390, 844))
+			v.act(t, chromedp.EmulateViewport(390, 844))
 			v.open(t, x.base+path)
 			if off := value[[]string](t, v, offScreen); len(off) > 0 {
 				t.Errorf("amounts are off the screen of a phone: %q", off)
@@ -468,15 +468,15 @@ func TestBrowserPayouts(t *testing.T) {
 			if n := value[int](t, v, "document.querySelectorAll('.amounts dd, td.n').length"); n < 3 {
 				t.Errorf("there are %d amounts", n)
 			}
-			v.do(t, chromedp.ResetViewport())
+			v.act(t, chromedp.ResetViewport())
 		})
 	}
 	v.open(t, x.base+"/payouts")
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('a[href=\"/payouts/acme/9001\"]').focus()"),
+	v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('a[href=\"/payouts/acme/9001\"]').focus()"),
 		chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".settle")))
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle select').focus()"),
+	v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle select').focus()"),
 		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("ticket 7"))
-	v.do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter),
+	v.act(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter),
 		chromedp.WaitReady(chromedp.CSS(".said")))
 	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said,
 		"Acknowledged of payout 9001 as expected: expected clawback of EUR 1,500.00.") {
@@ -484,7 +484,7 @@ func TestBrowserPayouts(t *testing.T) {
 	}
 	shoot(t, v, "payout-acknowledged")
 	v.open(t, x.base+"/statements/acme/2026-02")
-	v.do(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle button').focus()"),
+	v.act(t, chromedp.Evaluate[chromedp.Void]("document.querySelector('.settle button').focus()"),
 		chromedp.KeyEvent(kb.Enter), chromedp.WaitReady(chromedp.CSS(".said")))
 	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said,
 		"2026-02 of acme is closed") {

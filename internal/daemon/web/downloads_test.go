@@ -66,7 +66,7 @@ func testCutOff(t *testing.T, b *bench) {
 		t.Errorf("before the first bytes: %s: %s", answer.Status, body)
 	}
 	c.rows.Store(3000)
-	answer := x.begin(t, path)
+	answer := x.startDownload(t, path)
 	n, err := io.Copy(io.Discard, answer.Body)
 	if answer.StatusCode != http.StatusOK || n < heldBack || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("in the middle: %s: %d bytes, %v", answer.Status, n, err)
@@ -78,7 +78,7 @@ func testCutOff(t *testing.T, b *bench) {
 		t.Errorf("in the middle, of HTTP/1.0: %.300s", text)
 	}
 	c.rows.Store(forEver)
-	answer = x.begin(t, path)
+	answer = x.startDownload(t, path)
 	if n, err := io.CopyN(io.Discard, answer.Body, 1<<20); err != nil {
 		t.Errorf("without end: %d bytes, %v", n, err)
 	}
@@ -88,8 +88,8 @@ func testCutOff(t *testing.T, b *bench) {
 	}
 }
 
-// begin asks for a path, and leaves the body to be read.
-func (x *site) begin(t *testing.T, path string) *http.Response {
+// startDownload asks for a path, and leaves the body to be read.
+func (x *site) startDownload(t *testing.T, path string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.base+path, nil)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// loadCertificate is the TLS configuration; nil without a certificate.
-func (s *Server) loadCertificate() (*tls.Config, error) {
+// newTLSConfig is the TLS configuration; nil without a certificate.
+func (s *Server) newTLSConfig() (*tls.Config, error) {
 	if s.o.TLSCert == "" {
 		return nil, nil //nolint:nilnil // no certificate is not an error, and plain HTTP has no configuration
 	}

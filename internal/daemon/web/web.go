@@ -94,7 +94,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	s := &Server{o: &o, log: o.Logger, began: o.Clock(), downloads: make(chan struct{}, maxDownloads)}
-	certificate, err := s.loadCertificate()
+	certificate, err := s.newTLSConfig()
 	if err != nil {
 		return nil, err
 	}

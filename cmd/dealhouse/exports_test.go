@@ -54,7 +54,7 @@ func listen(t *testing.T) *listener {
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err == nil {
-			err = l.take(r.URL.Path, text)
+			err = l.receive(r.URL.Path, text)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", r.URL.Path, err)
@@ -65,7 +65,7 @@ func listen(t *testing.T) *listener {
 	return l
 }
 
-func (l *listener) take(path string, text []byte) error {
+func (l *listener) receive(path string, text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bodies.Write(text)
@@ -205,7 +205,7 @@ func TestOthersAreToldByTheDaemon(t *testing.T) {
 		return slices.Contains(types, "COMPLETE")
 	})
 	d.signal(t, syscall.SIGTERM)
-	d.end(t).want(t, 143)
+	d.finish(t).want(t, 143)
 	l.heard(t, "run "+payouts, "")
 	l.heard(t, "reconcile payouts", "run "+payouts)
 	clean(t, l.bodies.String())

@@ -46,22 +46,22 @@ type Source struct {
 
 type fileReader func(path string) ([]byte, fs.FileMode, error)
 
-// Load reads, merges and validates a configuration. Its error is always a *Problems; warnings are to be shown in both
+// Read reads, merges and validates a configuration. Its error is always a *Problems; warnings are to be shown in both
 // cases.
-func Load(src Source) (*Config, []Warning, error) {
+func Read(src Source) (*Config, []Warning, error) {
 	found := &findings{missing: src.Missing}
-	l := loader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
+	l := reader{findings: found, src: src, env: parseEnv(src.Env), read: src.ReadFile}
 	if l.read == nil {
 		l.read = ReadFile
 	}
-	config := l.load()
+	config := l.readAll()
 	if err := found.err(); err != nil {
 		return nil, found.sortedWarnings(), err
 	}
 	return config, found.sortedWarnings(), nil
 }
 
-type loader struct {
+type reader struct {
 	*findings
 	src  Source
 	env  map[string]string
@@ -71,7 +71,7 @@ type loader struct {
 	loose bool   // whether everybody may read it
 }
 
-func (l *loader) load() *Config {
+func (l *reader) readAll() *Config {
 	root := l.tree()
 	if root == nil {
 		return nil
@@ -83,7 +83,7 @@ func (l *loader) load() *Config {
 }
 
 // tree reads the file, if there is one. It returns nil after a problem that leaves nothing to look at.
-func (l *loader) tree() *node {
+func (l *reader) tree() *node {
 	path, named := l.src.Path, "--config"
 	if path == "" {
 		path, named = l.env[envFile], envFile

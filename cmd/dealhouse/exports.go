@@ -18,7 +18,7 @@ import (
 )
 
 // told holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
-type told struct {
+type exports struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
 	span   *tracing.Span
@@ -40,11 +40,11 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 	return settings, registry
 }
 
-// tell starts to send events, traces and metrics of a command, and returns the context that carries them. span is the
-// name of the command's own span, if it has one.
-func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
-	registry *prometheus.Registry, span string) (context.Context, told, error) {
-	t := told{within: a.waits.lastWords}
+// startExports begins to send events, traces and metrics of a command, and returns the context that carries them. span
+// is the name of the command's own span, if it has one.
+func (a *app) startExports(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
+	registry *prometheus.Registry, span string) (context.Context, exports, error) {
+	t := exports{within: a.waits.lastWords}
 	if l := cfg.Lineage; l.On() {
 		server, err := w.Identify(ctx)
 		if err != nil {
@@ -76,7 +76,7 @@ func (a *app) tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehou
 }
 
 // close sends what is left, for a bounded time, even after a signal.
-func (t told) close(ctx context.Context) {
+func (t exports) close(ctx context.Context) {
 	t.span.End(nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.within)
 	defer cancel()
