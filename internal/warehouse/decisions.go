@@ -41,9 +41,7 @@ func decisions() derived {
 }
 
 // countStored counts the changed rows of which there are versions: a transaction that is new has no time of a decision.
-func (x script) countStored(Changes) string {
-	return x.render("SELECT count() FROM $changed WHERE sign = -1", nil)
-}
+func (x script) countStored(Changes) []string { return []string{"countIf(sign = -1)"} }
 
 // decisionParts adds how the times of decisions are found among the versions of a transaction. What vanished upstream
 // has none.

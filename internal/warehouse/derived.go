@@ -34,9 +34,10 @@ type derived struct {
 	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
 	// that one may read the delta of a table before it. first says that the account had no row at all.
 	fill func(x script, delta string, first bool) []string
-	// touched is a query that counts the rows of a run that concern the table; "" means none. If the count is 0, the
-	// table gets no delta. nil: any run may change the table.
-	touched func(x script, c Changes) string
+	// touched are counts of rows of a run that concern the table, as expressions over what a run of the stream changes
+	// (changedRows), or queries in parentheses. If all are 0, or there are none, the table gets no delta. nil: any run may
+	// change the table.
+	touched func(x script, c Changes) []string
 	// after is the table whose delta fill reads, which comes before it; "": it reads that of the stream alone. No table
 	// comes after one that itself comes after another.
 	after string
@@ -170,35 +171,49 @@ func contained(do func() error) func() error {
 	}
 }
 
-// touched are the derived tables that the run changes.
+// touched are the derived tables that the run changes. All of them are asked about in one query.
 func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []derived, err error) {
 	tables = slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool { return !t.ofChild && !c.Any() })
-	var queries []string // several tables may have the same query
+	if c.First {
+		return tables, nil
+	}
+	counts := map[string]*uint64{}
+	var each []string // several tables may have the same count
+	var into []any
 	for _, t := range tables {
-		if c.First || t.touched == nil {
-			continue
-		}
-		if query := t.touched(w.script, c); query != "" && !slices.Contains(queries, query) {
-			queries = append(queries, query)
+		for _, count := range t.counts(w.script, c) {
+			if counts[count] == nil {
+				counts[count] = new(uint64)
+				each, into = append(each, count), append(into, counts[count])
+			}
 		}
 	}
-	counts := make([]uint64, len(queries))
-	if len(queries) > 0 {
-		into := make([]any, len(queries))
-		for i := range counts {
-			into[i] = &counts[i]
-		}
-		if err := w.conn.QueryRow(ctx, "SELECT ("+strings.Join(queries, "),\n    (")+")", args...).Scan(into...); err != nil {
+	if len(each) > 0 {
+		if err := w.conn.QueryRow(ctx, w.script.countTouched(each), args...).Scan(into...); err != nil {
 			return nil, fmt.Errorf("looking what the run concerns: %w", err)
 		}
 	}
 	return slices.DeleteFunc(tables, func(t derived) bool {
-		if c.First || t.touched == nil {
-			return false
-		}
-		query := t.touched(w.script, c)
-		return query == "" || counts[slices.Index(queries, query)] == 0
+		concerns := func(count string) bool { return *counts[count] > 0 }
+		return t.touched != nil && !slices.ContainsFunc(t.counts(w.script, c), concerns)
 	}), nil
+}
+
+// counts are those of touched.
+func (t derived) counts(x script, c Changes) []string {
+	if t.touched == nil {
+		return nil
+	}
+	return t.touched(x, c)
+}
+
+// countTouched asks for all counts of derived.touched at once.
+func (x script) countTouched(counts []string) string {
+	from := ""
+	if x.Stream.Sales {
+		from = "\nFROM " + x.names["changed"]
+	}
+	return "SELECT " + strings.Join(counts, ",\n    ") + from
 }
 
 // derivedSteps make the delta of a derived table and fill it.

@@ -60,13 +60,19 @@ func payoutTransactionsTable() keyed {
 }
 
 // countPaid counts the changed rows that carry a payout, or that ever did.
-func (x script) countPaid(Changes) string {
-	return x.render(`SELECT count() FROM
-(
-    SELECT 1 FROM $changed WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
-)`, parts{"moved": movesTable})
+func (x script) countPaid(c Changes) []string {
+	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countAstray(c)...)
+}
+
+// countAstray counts the changed rows that leave a payout, and those that did before. Without any, each row of
+// payoutTransactionsTable that the run changes is of the one payout that its transaction ever carried.
+func (x script) countAstray(Changes) []string {
+	return []string{
+		x.render(`countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM $changed WHERE sign = 1 AND payout_id IS NOT NULL))`, nil),
+		x.render("(SELECT count() FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta))",
+			parts{"moved": movesTable}),
+	}
 }
 
 // stampedRows are transactions as they are stamped by the only version of them that carries a payoutId.
@@ -212,7 +218,7 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members,
 			"table": t.table})}
 	}
-	t.touched = script.countPaid
+	t.touched = script.countAstray
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM $members FINAL

@@ -33,7 +33,7 @@ func priceChangesTable(s *catalog.Stream) keyed {
 		}
 		return []string{t.changedPrices(x, delta)}
 	}
-	t.touched = func(x script, _ Changes) string { return countRows(x.names["child_delta"]) }
+	t.touched = func(x script, _ Changes) []string { return []string{"(" + countRows(x.names["child_delta"]) + ")"} }
 	t.rebuild = func(x script, into string) []string {
 		return []string{t.insertAll(into, x.priceChanges(x.render(
 			"$child_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND $moving",

@@ -100,8 +100,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		add("countLive that is kept", x.countLive(false))
 		add("createChanged", x.createChanged())
 		add("insertChanged", x.insertChanged())
-		add("countPaid", x.countPaid(Changes{}))
-		add("countStored", x.countStored(Changes{}))
+		add("countTouched", x.countTouched(append(x.countStored(Changes{}), x.countPaid(Changes{})...)))
 		add("createMoves", x.createMoves())
 		add("copyDelta", x.copyDelta())
 		add("insertMarks", x.insertMarks())
@@ -179,7 +178,7 @@ func ofDerived(d dialect, x script) []statement {
 			}
 		}
 		if t.touched != nil {
-			add("touched", t.touched(x, Changes{Inserted: 1}))
+			add("touched", x.countTouched(t.touched(x, Changes{Inserted: 1})))
 		}
 		if t.lacking != nil {
 			when, text := t.lacking(x, delta)

@@ -81,11 +81,11 @@ FROM $latest FINAL
 WHERE account = {account:String} AND _deleted = 0
 GROUP BY account`, parts{"into": into})}
 		},
-		touched: func(x script, c Changes) string {
+		touched: func(_ script, c Changes) []string {
 			if c.Inserted+c.Deleted == 0 {
-				return ""
+				return nil
 			}
-			return x.render("SELECT count() FROM $changes", nil)
+			return []string{"count()"}
 		},
 		nothing: "live = 0",
 	}

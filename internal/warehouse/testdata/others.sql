@@ -203,6 +203,26 @@ FROM sales_latest_delta_0000000000004000800000000000a11e
 UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
 FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
+-- Writer.countPrepared
+SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys
+FROM transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+FROM transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys
+FROM transactions_live_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+FROM transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys
+FROM transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys
+FROM sales_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
+FROM sale_retailers_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys
+FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys
+FROM payout_sums_latest_delta_0000000000004000800000000000a11e;
+
 -- Writer.drop
 DROP TABLE IF EXISTS cashback_offers_delta_0000000000004000800000000000a11e, cashback_offers_changes_0000000000004000800000000000a11e SYNC;
 
@@ -225,17 +245,13 @@ DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transa
 OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
 
 -- Writer.touched
-SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e);
-
--- Writer.touched
-SELECT (SELECT count() FROM transactions_changes_0000000000004000800000000000a11e),
-    (SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1),
-    (SELECT count() FROM
-(
-    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-));
+SELECT count(),
+    countIf(sign = -1),
+    countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- migrator.apply
 ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;

@@ -797,7 +797,7 @@ GROUP BY day, product_key
 HAVING count() = 1 OR uniqExact(tuple(currency_code, price, previous_day, previous_price, views, previous_views)) = 2;
 
 -- touched product_price_changes_latest
-SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e;
+SELECT (SELECT count() FROM product_prices_delta_0000000000004000800000000000a11e);
 
 -- rebuild product_price_changes_latest
 INSERT INTO product_price_changes_latest_delta_0000000000004000800000000000a11e (account, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, version, _run_id)

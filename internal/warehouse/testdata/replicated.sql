@@ -2283,7 +2283,7 @@ GROUP BY day, product_key
 HAVING count() = 1 OR uniqExact(tuple(currency_code, price, previous_day, previous_price, views, previous_views)) = 2;
 
 -- touched product_price_changes_latest
-SELECT count() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e;
+SELECT (SELECT count() FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e);
 
 -- rebuild product_price_changes_latest
 INSERT INTO `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e (account, day, product_key, currency_code, price, previous_day, previous_price, views, previous_views, version, _run_id)
@@ -3219,16 +3219,13 @@ UNION ALL
 SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
 
--- countPaid
-SELECT count() FROM
-(
-    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-);
-
--- countStored
-SELECT count() FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
+-- countTouched
+SELECT countIf(sign = -1),
+    countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e))
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- createMoves
 CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e AS transactions_latest
@@ -3350,7 +3347,8 @@ FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- touched transactions_live
-SELECT count() FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e;
+SELECT count()
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_live
 INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
@@ -3431,7 +3429,8 @@ INNER JOIN
 WHERE first_confirmed > first_pending OR first_declined > first_pending;
 
 -- touched transactions_decided
-SELECT count() FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
+SELECT countIf(sign = -1)
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_decided
 INSERT INTO `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
@@ -3872,12 +3871,11 @@ INNER JOIN (SELECT * FROM `dealhouse_runs`.transactions_changed_0000000000004000
 LEFT JOIN (SELECT *, true AS known FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = -1) AS o ON m.id = o.id;
 
 -- touched payout_transactions_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e))
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_transactions_latest
 INSERT INTO `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
@@ -3982,12 +3980,10 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member);
 
 -- touched payout_moves_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e))
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_moves_latest
 INSERT INTO `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
@@ -4112,12 +4108,11 @@ FROM
 GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
 
 -- touched payout_sums_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e))
+FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_sums_latest
 INSERT INTO `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)

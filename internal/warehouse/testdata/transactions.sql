@@ -918,16 +918,13 @@ UNION ALL
 SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_delta_0000000000004000800000000000a11e;
 
--- countPaid
-SELECT count() FROM
-(
-    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-);
-
--- countStored
-SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
+-- countTouched
+SELECT countIf(sign = -1),
+    countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- createMoves
 CREATE TABLE IF NOT EXISTS transactions_moves_0000000000004000800000000000a11e AS transactions_latest COMMENT 'What a run under way is about to publish';
@@ -1041,7 +1038,8 @@ FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- touched transactions_live
-SELECT count() FROM transactions_changes_0000000000004000800000000000a11e;
+SELECT count()
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
@@ -1121,7 +1119,8 @@ INNER JOIN
 WHERE first_confirmed > first_pending OR first_declined > first_pending;
 
 -- touched transactions_decided
-SELECT count() FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1;
+SELECT countIf(sign = -1)
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_decided
 INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
@@ -1558,12 +1557,11 @@ INNER JOIN (SELECT * FROM transactions_changed_0000000000004000800000000000a11e 
 LEFT JOIN (SELECT *, true AS known FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = -1) AS o ON m.id = o.id;
 
 -- touched payout_transactions_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_transactions_latest
 INSERT INTO payout_transactions_latest_delta_0000000000004000800000000000a11e (account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at, stamped_seen_at, stamped_is_first_known, status, order_value, cashback, payout_id_now, currency_code_now, updated_at, turned_at, turned_seen_at, version, _run_id)
@@ -1667,12 +1665,10 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member);
 
 -- touched payout_moves_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_moves_latest
 INSERT INTO payout_moves_latest_delta_0000000000004000800000000000a11e (account, id, payout_ids, version, _run_id)
@@ -1796,12 +1792,11 @@ FROM
 GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
 
 -- touched payout_sums_latest
-SELECT count() FROM
-(
-    SELECT 1 FROM transactions_changed_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL
-    UNION ALL
-    SELECT 1 FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-);
+SELECT countIf(payout_id IS NOT NULL),
+    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
+        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
+    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
+FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild payout_sums_latest
 INSERT INTO payout_sums_latest_delta_0000000000004000800000000000a11e (account, payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version, _run_id)
