@@ -11,14 +11,25 @@ func (x script) countStaged() string {
 	return x.render("SELECT count() FROM $staging WHERE run_id = {run:UUID}", nil)
 }
 
-// countBefore counts the staged keys, the staged rows that are dated ahead and the rows that readers see, and says
-// whether the account has none at all. A run that has read everything counts what readers see anew.
-func (x script) countBefore(scope Scope) string {
-	return x.render(`SELECT
-    (SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM $staging WHERE run_id = {run:UUID} AND $ahead),
+// countBefore is the warehouse's clock, counts the staged rows and their keys, those that are dated ahead, those that
+// are not live as they are, and the rows that readers see, and says whether the account has none at all. A run that has
+// read everything counts what readers see anew. few says that so few rows are staged that their keys fit into sets in
+// memory; of more, none counts as live.
+func (x script) countBefore(scope Scope, few bool) string {
+	keys, other := "(SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID})", "count()"
+	if few {
+		keys = "uniqExact($key)"
+		other = `countIf(($key, _hash) NOT IN
+    (
+        SELECT $key, _hash FROM $current FINAL
+        WHERE account = {account:String} AND _deleted = 0 AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})
+    ))`
+	}
+	return x.render("SELECT toUnixTimestamp64Micro(now64(6)), count(),\n    "+keys+",\n    countIf($ahead),\n    "+other+`,
     ($live),
-    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))`,
+    (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))
+FROM $staging
+WHERE run_id = {run:UUID}`,
 		parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
 }
 

@@ -97,7 +97,8 @@ func sortedBy(create string) string {
 // nullsEqual makes joins match keys that are NULL.
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
-// fewKeys is how many rows of a stream a run changes at most for its keys to be counted in sets, which are in memory.
+// fewKeys is how many rows of a stream a run stages or changes at most for its keys to be counted in sets, which are in
+// memory.
 // A price history has many more rows than its stream.
 const fewKeys = 10_000
 

@@ -24,10 +24,7 @@ func joinSettings(rows uint64) clickhouse.Settings {
 // is missing from a snapshot would be deleted.
 func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes, error) {
 	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
-	err := w.checkStaged(ctx, staged)
-	if err == nil {
-		err = w.catchUp(ctx, published(w.Stream)...)
-	}
+	err := w.catchUp(ctx, published(w.Stream)...)
 	if err == nil {
 		err = w.plan(ctx, scope, &c)
 	}
@@ -37,29 +34,20 @@ func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes,
 	return c, nil
 }
 
-// checkStaged compares the count of what is staged with what the run has sent (warehouse-4).
-func (w *Writer) checkStaged(ctx context.Context, want uint64) error {
-	have, err := w.CountStaged(ctx)
-	if err == nil && have != want {
-		err = &StagedError{Want: want, Have: have}
-	}
-	return err
-}
-
 func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
-	now, err := w.Now(ctx)
+	args, other, err := w.countBefore(ctx, scope, c)
 	if err != nil {
-		return err
-	}
-	args := append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro())))
-	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope), args...).Scan(&c.Distinct, &c.Ahead, &c.Live,
-		&c.First); err != nil {
 		return err
 	}
 	if scope == Whole {
 		if err := w.verifyLive(ctx, c.Live); err != nil {
 			return err
 		}
+	}
+	// A list that has as many keys as are live, all of them as they are, has each of them.
+	if c.Same = other == 0 && w.Stream.Child == nil && (scope != Whole || c.Distinct == c.Live); c.Same {
+		c.Unchanged = c.Distinct
+		return nil
 	}
 	compared := 2 * c.Distinct
 	if scope == Whole {
@@ -77,6 +65,32 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		return nil
 	}
 	return w.count(ctx, c)
+}
+
+// countBefore counts what is staged and what readers see, and compares the count of what is staged with what the run
+// has sent (warehouse-4). It returns the parameters of the comparison, and how many staged rows are not live as they
+// are.
+func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args []any, other uint64, err error) {
+	var now time.Time
+	if w.ServerTime.IsZero() { // the parameters need the warehouse's clock in its place
+		if now, err = w.Now(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	var us int64
+	var have uint64
+	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged <= fewKeys), named("account", w.Account),
+		named("run", w.ID.String()), w.cap(now)).
+		Scan(&us, &have, &c.Distinct, &c.Ahead, &other, &c.Live, &c.First); err != nil {
+		return nil, 0, err
+	}
+	if have != c.Staged {
+		return nil, 0, &StagedError{Want: c.Staged, Have: have}
+	}
+	if now.IsZero() {
+		now = time.UnixMicro(us).UTC()
+	}
+	return append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro()))), other, nil
 }
 
 // allNew says that the staged rows were not compared: there is nothing to compare them with, and every one of them is
@@ -141,8 +155,11 @@ func (w *Writer) args(now time.Time) []any {
 
 // PlannedKeys are the keys of the rows that the run's plan inserts or updates.
 func (w *Writer) PlannedKeys(ctx context.Context, c Changes) (map[string]bool, error) {
-	if c.allNew() {
+	switch {
+	case c.allNew():
 		return w.StagedKeys(ctx)
+	case c.Same:
+		return map[string]bool{}, nil
 	}
 	return w.keys(ctx, w.script.selectPlannedKeys())
 }

@@ -68,7 +68,7 @@ func (p publication) settle(ctx context.Context) error {
 	if err := p.saveRow(ctx); err != nil {
 		return err
 	}
-	if err := p.drop(ctx, []string{p.script.names["changes"]}); err != nil {
+	if err := p.dropUnchanged(ctx); err != nil {
 		p.leave(err)
 	}
 	states := p.intent.states(p.ID)
@@ -83,6 +83,14 @@ func (p publication) settle(ctx context.Context) error {
 		return nil
 	}
 	return p.lease.save(ctx, states...)
+}
+
+// dropUnchanged drops what a run leaves behind that has changed nothing.
+func (p publication) dropUnchanged(ctx context.Context) error {
+	if p.intent.Record.Changes.Same {
+		return p.DropStaging(ctx)
+	}
+	return p.drop(ctx, []string{p.script.names["changes"]})
 }
 
 // leave notes that a run is done, and leaves its leftovers to the next holder of the lease.

@@ -75,6 +75,9 @@ type Changes struct {
 	Older uint64 `json:"older,omitempty"`
 	// Ahead is the number of rows staged that are dated after Run.ServerTime, by more than clocks differ.
 	Ahead uint64 `json:"ahead,omitempty"`
+	// Same says that each row staged is live as it is, and that no other is gone: there is nothing to compare, and no table
+	// of changes.
+	Same bool `json:"-"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`
 	// Live is the number of rows that readers saw before the merge.

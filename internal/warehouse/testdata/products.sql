@@ -178,18 +178,42 @@ SELECT count() FROM products_2_staging WHERE run_id = {run:UUID};
 SELECT toString(product_key) FROM products_2_staging WHERE run_id = {run:UUID};
 
 -- countBefore
-SELECT
-    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM products_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+SELECT toUnixTimestamp64Micro(now64(6)), count(),
+    uniqExact(product_key),
+    countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    countIf((product_key, _hash) NOT IN
+    (
+        SELECT product_key, _hash FROM products_latest FINAL
+        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    )),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
-    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
+FROM products_2_staging
+WHERE run_id = {run:UUID};
 
 -- countBefore of the whole list
-SELECT
-    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
-    (SELECT count() FROM products_2_staging WHERE run_id = {run:UUID} AND bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+SELECT toUnixTimestamp64Micro(now64(6)), count(),
+    uniqExact(product_key),
+    countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    countIf((product_key, _hash) NOT IN
+    (
+        SELECT product_key, _hash FROM products_latest FINAL
+        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    )),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
-    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1));
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
+FROM products_2_staging
+WHERE run_id = {run:UUID};
+
+-- countBefore of many rows
+SELECT toUnixTimestamp64Micro(now64(6)), count(),
+    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
+    countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    count(),
+    (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
+FROM products_2_staging
+WHERE run_id = {run:UUID};
 
 -- hasNone
 SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1);
