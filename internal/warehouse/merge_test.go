@@ -126,7 +126,7 @@ func TestSnapshotMerge(t *testing.T) {
 		t.Errorf("first load: %s", d)
 	}
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]", "["+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2, Staged: 2}, got); d != "" {
+	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2, Staged: 2, Same: true}, got); d != "" {
 		t.Errorf("nothing changed: %s", d)
 	}
 	// A changed, B gone, C new; A also comes as an older version on a later page, which must lose.
