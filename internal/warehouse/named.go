@@ -28,8 +28,11 @@ ENGINE = AggregatingMergeTree
 ORDER BY (account, stream, key)
 COMMENT 'Which records of other streams are named by $stream, in any of their versions'`,
 			parts{"table": namedTable(s), "stream": s.Name}),
-		fill: func(x script, delta string, _ bool) []string {
-			return []string{insertNamed(x.Stream, delta, x.names["delta"], "{run:UUID}", "")}
+		fill: func(x script, delta string, first bool) []string {
+			if first {
+				return []string{insertNamed(x.Stream, delta, x.names["delta"], "{run:UUID}", "")}
+			}
+			return []string{x.insertNamedOnce(delta)}
 		},
 		rebuild: func(x script, into string) []string {
 			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)", "account = {account:String} AND ")}
@@ -49,4 +52,22 @@ FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
 	}
 	return sql("INSERT INTO $into (account, stream, key, newest, named_at, _run_id)\n$each",
 		parts{"into": into, "each": strings.Join(each, "\nUNION ALL\n")})
+}
+
+// insertNamedOnce is insertNamed for a run after the first. It reads the delta once, which is planned in half the time.
+// Of many rows it takes longer, since it compares keys as texts.
+func (x script) insertNamedOnce(into string) string {
+	s := x.Stream
+	var each []string
+	for _, f := range s.References() {
+		each = append(each, "("+quote(f.RefersTo)+", toString("+f.Column+"))")
+	}
+	return x.render(`INSERT INTO $into (account, stream, key, newest, named_at, _run_id)
+SELECT {account:String}, named.1, assumeNotNull(named.2), max($updated), min(synced_at), {run:UUID}
+FROM $delta
+ARRAY JOIN [$each] AS named
+WHERE named.2 IS NOT NULL
+GROUP BY named`, parts{
+		"into": into, "updated": s.Fields[s.VersionField()].Column, "each": strings.Join(each, ", "),
+	})
 }

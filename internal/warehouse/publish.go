@@ -17,20 +17,19 @@ import (
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
 //
-// The lease is checked before, and once more when the intent is durable: a worker that lost it in between withdraws,
-// and returns ErrLeaseLost.
+// The lease is checked before, unless it was found to be held a moment ago, and in any case when the intent is durable:
+// a worker that lost it by then withdraws, and returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.divide(derivedNames(w.Stream))
 	if w.Stream.Child != nil {
 		in.Derived = append(in.Derived, childHashes(w.Stream))
 	}
 	p := publication{Writer: w, lease: l, intent: in}
-	var err error
-	if p.seen, err = l.check(ctx, w.ID); err != nil {
-		return err
-	}
 	if !in.Record.Changes.Any() && w.Stream.Child == nil {
 		return p.settle(ctx)
+	}
+	if err := l.recheck(ctx); err != nil { // who lost the lease long ago leaves no intent to withdraw
+		return err
 	}
 	text, err := json.Marshal(in)
 	if err == nil {
@@ -64,7 +63,10 @@ type publication struct {
 // settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves
 // behind and the state follow each other in an order in which a crash between two of them makes the next run read the
 // same again, and no more.
-func (p publication) settle(ctx context.Context) error {
+func (p publication) settle(ctx context.Context) (err error) {
+	if p.seen, err = p.lease.check(ctx, p.ID); err != nil {
+		return err
+	}
 	if err := p.saveRow(ctx); err != nil {
 		return err
 	}

@@ -3508,17 +3508,11 @@ FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE 
 
 -- fill, the first load: false, transactions_named
 INSERT INTO `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
-SELECT {account:String}, 'payouts', toString(assumeNotNull(payout_id)), max(updated_at), min(synced_at), {run:UUID}
-FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NOT NULL GROUP BY payout_id
-UNION ALL
-SELECT {account:String}, 'cashback_offers', toString(assumeNotNull(cashback_offer_id)), max(updated_at), min(synced_at), {run:UUID}
-FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE cashback_offer_id IS NOT NULL GROUP BY cashback_offer_id
-UNION ALL
-SELECT {account:String}, 'coupons', toString(assumeNotNull(coupon_id)), max(updated_at), min(synced_at), {run:UUID}
-FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE coupon_id IS NOT NULL GROUP BY coupon_id
-UNION ALL
-SELECT {account:String}, 'promotions', toString(assumeNotNull(promotion_id)), max(updated_at), min(synced_at), {run:UUID}
-FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE promotion_id IS NOT NULL GROUP BY promotion_id;
+SELECT {account:String}, named.1, assumeNotNull(named.2), max(updated_at), min(synced_at), {run:UUID}
+FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
+ARRAY JOIN [('payouts', toString(payout_id)), ('cashback_offers', toString(cashback_offer_id)), ('coupons', toString(coupon_id)), ('promotions', toString(promotion_id))] AS named
+WHERE named.2 IS NOT NULL
+GROUP BY named;
 
 -- rebuild transactions_named
 INSERT INTO `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e (account, stream, key, newest, named_at, _run_id)
