@@ -45,28 +45,36 @@ func versionAfter(stored string) string {
 }
 
 // changedSums fills the delta of a table of sums: of the groups that rows name, what is stored and the rows on top.
-// They are key and values of single rows, those that are no more with the opposite sign.
-func (t keyed) changedSums(delta, rows string, first bool) string {
+// They are key and values of single rows, those that are no more with the opposite sign. near is a condition on all
+// stored groups that they name, and on not many others: it is planned in less time than the rows are once more.
+func (t keyed) changedSums(delta, rows, near string, first bool) string {
 	sums := make([]string, len(t.values))
 	for i, c := range t.values {
 		sums[i] = "sum(" + c.name + ")"
 	}
 	named := parts{"key": joinNames(t.key), "columns": t.columns(), "table": t.table, "rows": rows,
 		"sums": strings.Join(sums, ", "), "version": versionAfter("max(version)")}
-	stored := ""
+	stored, having := "", ""
+	switch {
+	case first:
+	case near == "":
+		near = sql("($key) IN (SELECT $key FROM ($rows))", named)
+	default: // no stored version is 0
+		having = "\nHAVING min(version) = 0"
+	}
 	if !first {
 		stored = sql(`
     UNION ALL
     SELECT $columns, version
     FROM $table FINAL
-    WHERE account = {account:String} AND ($key) IN (SELECT $key FROM ($rows))`, named)
+    WHERE account = {account:String} AND $near`, named.with(parts{"near": near}))
 	}
 	return t.inserted(delta) + sql(`SELECT {account:String}, $key, $sums, $version, {run:UUID}
 FROM
 (
     SELECT $columns, toUInt64(0) AS version FROM ($rows)$stored
 )
-GROUP BY $key`, named.with(parts{"stored": stored}))
+GROUP BY $key$having`, named.with(parts{"stored": stored, "having": having}))
 }
 
 // wholeSums fills an empty table of sums.

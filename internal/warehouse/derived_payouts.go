@@ -254,7 +254,7 @@ func payoutSumsTable() keyed {
 	t.fill = func(x script, delta string, first bool) []string {
 		members := x.dialect.ofRun(x.derivedDelta(membersTable))
 		if first {
-			return []string{t.changedSums(delta, memberSums(members, "1"), first)}
+			return []string{t.changedSums(delta, memberSums(members, "1"), "", first)}
 		}
 		rows := sql(`
         (
@@ -263,7 +263,7 @@ func payoutSumsTable() keyed {
             SELECT -1, * FROM $table FINAL
             WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)
         )`, parts{"members": members, "table": membersTable})
-		return []string{t.changedSums(delta, memberSums(rows, "sign"), first)}
+		return []string{t.changedSums(delta, memberSums(rows, "sign"), "payout_id IN (SELECT payout_id FROM "+members+")", first)}
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {

@@ -24,7 +24,7 @@ func salesTable() keyed {
 			{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
 		})
 	t.fill = func(x script, delta string, first bool) []string {
-		return []string{t.changedSums(delta, saleSums(x.changedRows(first)+" AS t", "sign"), first)}
+		return []string{t.changedSums(delta, saleSums(x.changedRows(first)+" AS t", "sign"), "", first)}
 	}
 	t.rebuild = func(x script, into string) []string {
 		return []string{t.wholeSums(into, saleSums(x.render("$latest AS t FINAL", nil), "1")+

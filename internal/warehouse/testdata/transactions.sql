@@ -1792,22 +1792,10 @@ FROM
     UNION ALL
     SELECT payout_id, quarters, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake, version
     FROM payout_sums_latest FINAL
-    WHERE account = {account:String} AND (payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT payout_id, quarters, currency_code, state, stamped_status, now_status FROM (SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
-        currency_code, state, stamped_status, status AS now_status, toInt64(sign) AS stamped_n,
-        sign * toDecimal128(ifNull(stamped_order_value, 0), 4) AS stamped_gmv, sign * toDecimal128(ifNull(m.stamped_cashback, 0), 4) AS stamped_cashback,
-        if(state IN ('same', 'changed'), sign, 0) AS here, toInt64(here) AS now_n,
-        here * toDecimal128(ifNull(m.order_value, 0), 4) AS now_gmv, here * toDecimal128(ifNull(m.cashback, 0), 4) AS now_cashback,
-        sign * if(stamped_status = 'DECLINED', 0, toDecimal128(ifNull(m.stamped_cashback, 0), 4))
-            - if(status = 'DECLINED', 0, here) * toDecimal128(ifNull(m.cashback, 0), 4) AS at_stake
-    FROM 
-        (
-            SELECT 1 AS sign, * FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
-            UNION ALL
-            SELECT -1, * FROM payout_transactions_latest FINAL
-            WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
-        ) AS m))
+    WHERE account = {account:String} AND payout_id IN (SELECT payout_id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
 )
-GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status;
+GROUP BY payout_id, quarters, currency_code, state, stamped_status, now_status
+HAVING min(version) = 0;
 
 -- touched payout_sums_latest
 SELECT countIf(payout_id IS NOT NULL),
