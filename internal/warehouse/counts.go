@@ -102,6 +102,15 @@ var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 // A price history has many more rows than its stream.
 const fewKeys = 10_000
 
+// few reports whether a run writes so few rows that the keys of its deltas are counted in sets.
+func (w *Writer) few(c Changes) bool { return w.Stream.Child == nil && c.written() <= fewKeys }
+
+// countedDelta is what there is of a delta.
+type countedDelta struct {
+	table             string
+	rows, keys, parts uint64
+}
+
 // countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
 // merged for one without duplicates (warehouse-1).
 func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
@@ -109,16 +118,16 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 	if len(deltas) == 0 {
 		return nil, nil
 	}
-	type counted struct {
-		table      string
-		rows, keys uint64
-	}
 	count := countKeys
-	if w.Stream.Child == nil && c.written() <= fewKeys {
+	if w.few(c) {
 		count = countFewKeys
 	}
-	rows, err := w.conn.Query(ctx, count(deltas))
-	counts, err := scanned(rows, err, func(n *counted) []any { return []any{&n.table, &n.rows, &n.keys} })
+	counts, err := w.countDeltas(ctx, count(deltas))
+	if err == nil && slices.ContainsFunc(counts, func(n countedDelta) bool { return n.parts > 1 }) {
+		if err = w.mergeCounted(ctx, deltas, counts); err == nil {
+			counts, err = w.countDeltas(ctx, count(deltas))
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("counting what is prepared: %w", err)
 	}
@@ -134,6 +143,25 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		prepared[n.table] = n.rows
 	}
 	return prepared, nil
+}
+
+func (w *Writer) countDeltas(ctx context.Context, query string) ([]countedDelta, error) {
+	rows, err := w.conn.Query(ctx, query)
+	return scanned(rows, err, func(n *countedDelta) []any { return []any{&n.table, &n.rows, &n.keys, &n.parts} })
+}
+
+// mergeCounted merges the deltas that were counted to have several parts.
+func (w *Writer) mergeCounted(ctx context.Context, deltas []delta, counts []countedDelta) error {
+	for _, n := range counts {
+		i := slices.IndexFunc(deltas, func(d delta) bool { return d.table == n.table })
+		if n.parts < 2 || i < 0 {
+			continue
+		}
+		if err := w.singlePart(ctx, w.dialect.bare(deltas[i].name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // attached is the number of rows of a delta, and how many of them its target has.

@@ -6,13 +6,14 @@ import "strings"
 // is compared with the one before it: a group for each key takes three to seven times as long. No account has an empty
 // name, so the first row differs from the default before it.
 func countKeys(deltas []delta) string {
-	return countEach(deltas, `SELECT $table AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+	return countEach(deltas, `SELECT $table AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple($key) AS this, lagInFrame(this) OVER (ORDER BY $key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM $delta)`)
 }
 
 // countFewKeys is countKeys for deltas of a small run: a window takes longer to plan than to count their keys in a set.
+// It counts the parts as well.
 func countFewKeys(deltas []delta) string {
-	return countEach(deltas, `SELECT $table AS table, count() AS rows, uniqExact(tuple($key)) AS keys
+	return countEach(deltas, `SELECT $table AS table, count() AS rows, uniqExact(tuple($key)) AS keys, uniqExact(_part) AS parts
 FROM $delta`)
 }
 

@@ -83,7 +83,16 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	for _, t := range w.filled {
 		deltas = append(deltas, w.derivedDelta(t.table))
 	}
+	if w.inOnePart(c) {
+		return nil
+	}
 	return w.singleParts(ctx, deltas)
+}
+
+// inOnePart says that each delta is filled by one insert of a few rows, and so has one part: countPrepared sees to it
+// while it counts.
+func (w *Writer) inOnePart(c Changes) bool {
+	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0)
 }
 
 // prepared are the tables that Prepare may make.

@@ -173,54 +173,54 @@ INSERT INTO payout_findings_log (account, kind, subject, detail, first_seen, las
 -- Warehouse.recordFindings
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
 
--- Writer.countPrepared
-SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+-- Writer.countDeltas
+SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
--- Writer.countPrepared
-SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+-- Writer.countDeltas
+SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM products_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
--- Writer.countPrepared
-SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys
+-- Writer.countDeltas
+SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys, uniqExact(_part) AS parts
 FROM transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys, uniqExact(_part) AS parts
 FROM transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys, uniqExact(_part) AS parts
 FROM sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys, uniqExact(_part) AS parts
 FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
 
--- Writer.countPrepared
-SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys
+-- Writer.countDeltas
+SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys, uniqExact(_part) AS parts
 FROM transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys, uniqExact(_part) AS parts
 FROM transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys, uniqExact(_part) AS parts
 FROM sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys, uniqExact(_part) AS parts
 FROM sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys, uniqExact(_part) AS parts
 FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys, uniqExact(_part) AS parts
 FROM payout_sums_latest_delta_0000000000004000800000000000a11e;
 
 -- Writer.drop

@@ -714,11 +714,11 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = currentDatabase() AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM promotions_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT 'promotions_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+SELECT 'promotions_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM promotions_delta_0000000000004000800000000000a11e;
 
 -- dropDelta of what is prepared

@@ -2434,13 +2434,13 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+SELECT 'products_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_price_changes_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_price_changes_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, day, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, day, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_prices_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key, day) AS this, lagInFrame(this) OVER (ORDER BY account, product_key, day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- dropDelta of what is prepared
@@ -4140,47 +4140,47 @@ UNION ALL
 SELECT name, '', 0 FROM system.tables WHERE database = 'dealhouse_runs' AND name IN ({deltas:Array(String)});
 
 -- countKeys
-SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, payout_id, id) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys
+SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys
+UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys
+UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys
+UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys
+UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys
+UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys
+UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys
+UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys, uniqExact(_part) AS parts
 FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
 
 -- dropDelta of what is prepared
