@@ -15,16 +15,23 @@ func dropDelta(deltas ...string) string {
 	return sql("DROP TABLE IF EXISTS $deltas", parts{"deltas": strings.Join(deltas, ", ")})
 }
 
+// fewWide is how many staged rows are read with all their columns without a thought.
+const fewWide = 1000
+
 // insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
 // kept as a deleted row is.
 //
 // In the first load of an account everything is new, and is not compared. Where no key was staged twice, FINAL is not
-// needed, which costs as much as reading the rows six times.
+// needed, which costs as much as reading the rows six times. Of few staged rows all are read and joined: to look first
+// for those that change takes longer.
 func (x script) insertDelta(c Changes) string {
 	version, restriction, join := "c.version", " AND $key IN (SELECT $key FROM $changes WHERE $written)",
 		"\nINNER JOIN (SELECT $key, version FROM $changes WHERE $written) AS c ON s.$key = c.$key"
-	if c.First {
+	switch {
+	case c.First:
 		version, restriction, join = cappedVersion("s._version"), "", ""
+	case c.Staged <= fewWide:
+		restriction = ""
 	}
 	restriction = x.render(restriction, nil)
 	rows := x.stagedRows("*, _version, _hash", restriction, c.Ahead > 0)

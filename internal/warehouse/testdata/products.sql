@@ -559,6 +559,39 @@ FROM
 (
     SELECT *, _version, _hash
     FROM products_2_staging
+    WHERE run_id = {run:UUID}
+) AS s
+INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
+
+-- insertDelta of what changes of many rows
+INSERT INTO products_delta_0000000000004000800000000000a11e (account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.product_key,
+    product_key_rule,
+    if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')),
+    url,
+    name,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')),
+    currency_code,
+    brand_name,
+    description,
+    arrayPopBack(splitByChar('\0', image_urls)),
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 3), NULL, rating_count),
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM products_2_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -592,7 +625,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM products_2_staging FINAL
-    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
 
@@ -625,7 +658,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM products_2_staging
-    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
 ) AS s
@@ -694,7 +727,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM products_2_staging
-    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
 

@@ -582,6 +582,29 @@ FROM
 (
     SELECT *, _version, _hash
     FROM promotions_staging
+    WHERE run_id = {run:UUID}
+) AS s
+INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertDelta of what changes of many rows
+INSERT INTO promotions_delta_0000000000004000800000000000a11e (account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')),
+    description,
+    if(bitTest(_nulls, 2), NULL, retailer_id),
+    url,
+    retailer_name,
+    hostname,
+    retailer_logo,
+    deep_link,
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM promotions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -605,7 +628,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM promotions_staging FINAL
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
 
@@ -628,7 +651,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM promotions_staging
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
@@ -677,7 +700,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM promotions_staging
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
 

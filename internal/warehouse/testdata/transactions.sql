@@ -778,6 +778,37 @@ FROM
 (
     SELECT *, _version, _hash
     FROM transactions_2_staging
+    WHERE run_id = {run:UUID}
+) AS s
+INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
+
+-- insertDelta of what changes of many rows
+INSERT INTO transactions_delta_0000000000004000800000000000a11e (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id)
+SELECT {account:String}, s.id,
+    country,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')),
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')),
+    currency_code,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')),
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')),
+    status,
+    passback_uid,
+    if(bitTest(_nulls, 6), NULL, retailer_id),
+    retailer_name,
+    retailer_logo,
+    if(bitTest(_nulls, 7), NULL, payout_id),
+    passback_data,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id),
+    if(bitTest(_nulls, 9), NULL, coupon_id),
+    if(bitTest(_nulls, 10), NULL, promotion_id),
+    _extra,
+    fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
+FROM
+(
+    SELECT *, _version, _hash
+    FROM transactions_2_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -809,7 +840,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM transactions_2_staging FINAL
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
 
@@ -840,7 +871,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM transactions_2_staging
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
 ) AS s
@@ -905,7 +936,7 @@ FROM
 (
     SELECT *, _version, _hash
     FROM transactions_2_staging
-    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
+    WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
 
