@@ -23,7 +23,7 @@ func TestAsOf(t *testing.T) {
 	look := func(from string) string {
 		return strings.Join(text(t, w, "SELECT toString(tuple(*)) AS row FROM "+from+" ORDER BY row"), "\n")
 	}
-	for step := range enginetest.Sample(12, 50) {
+	for step := range enginetest.Sample(6, 50) {
 		stream, scope := streams[random.IntN(2)], []Scope{Part, Whole}[random.IntN(2)]
 		r := begin(t, w, stream)
 		r.Account = []string{"acme", "globex"}[random.IntN(2)]

@@ -126,7 +126,7 @@ func TestPriceChangesFollow(t *testing.T) {
 			makeReferences(t, w)
 			random := rand.New(rand.NewPCG(seed+uint64(i), 99))
 			accounts := map[string]*randomPrices{"acme": {Rand: random}, "globex": {Rand: random}}
-			for run := range enginetest.Sample(6, 40) {
+			for run := range enginetest.Sample(5, 40) {
 				r := begin(t, w, "products")
 				r.Account = []string{"acme", "acme", "globex"}[run%3]
 				p, scope, some := accounts[r.Account], Part, 0.6

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/enginetest"
 )
 
 // paidSale is a transaction that a payout may include.
@@ -78,7 +80,9 @@ func TestLargeFirstLoad(t *testing.T) {
 	if d := cmp.Diff(Changes{Updated: 10, Unchanged: 1, Staged: 11, Distinct: 11, Live: largeFirst}, second); d != "" {
 		t.Error(d)
 	}
-	sums("after a change", twice+10, largeFirst+10)
+	if enginetest.Wide() { // merges may change nothing: what is wrong before them is wrong after them
+		sums("after a change", twice+10, largeFirst+10)
+	}
 	for _, table := range []string{"transactions_latest", "transactions_keys", "payout_transactions_latest"} {
 		must(t, w.exec(t.Context(), "OPTIMIZE TABLE "+table+" FINAL"))
 	}
