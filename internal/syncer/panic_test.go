@@ -52,7 +52,9 @@ func TestPanicsAreContained(t *testing.T) {
 			record, err := c.Run(t.Context(), c.job(t, c.stream, c.stream))
 			c.seam.set(nil)
 			checkFallen(t, w, record, err)
-			c.clean(t)
+			if enginetest.Wide() || turn == len(points)-1 { // else the next run makes up for both
+				c.clean(t)
+			}
 		})
 	}
 	for _, point := range backfillPoints {

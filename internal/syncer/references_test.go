@@ -54,7 +54,7 @@ const unknownOffers = "SELECT uniqExact(cashback_offer_id) FROM transactions WHE
 // TestReferences resolves hundreds of expired offers in bounded runs, and wants nobody but the joins to notice.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	transactions, few := enginetest.Sample(3_000, 10_000), enginetest.Sample(120, 300)
+	transactions, few := enginetest.Sample(2_000, 10_000), enginetest.Sample(101, 300)
 	x, w := serve(t, expiredWorld(transactions, 2*few)), open(t)
 	x.Advance(14 * 24 * time.Hour)
 	key, _ := x.Keys("acme")

@@ -206,7 +206,7 @@ func TestScope(t *testing.T) {
 	})
 	t.Run("changed there and back", func(t *testing.T) {
 		for _, values := range []map[string][]string{{"hostname": hosts[2:4]}, {"hostname": hosts[:2]}, nil,
-			{"hostname": hosts[:1]}}[:enginetest.Sample(2, 4)] {
+			{"hostname": hosts[:1]}}[:enginetest.Sample(1, 4)] {
 			s.to(values)
 			s.run(t)
 			s.check(t, 2)

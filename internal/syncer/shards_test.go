@@ -21,11 +21,11 @@ import (
 var shardAccounts = []string{"acme", "globex"}
 
 // TestShards loads two accounts that live on different shards, and compares what is over all shards with the truth, and
-// every view with that of a warehouse that is not divided. Without a wide sample, payouts and transactions of a tiny
-// world are compared with the truth.
+// every view with that of a warehouse that is not divided. Without a wide sample, the transactions of a tiny world are
+// compared with the truth.
 func TestShards(t *testing.T) {
 	t.Parallel()
-	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Payouts().Name, catalog.Transactions().Name}
+	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Transactions().Name}
 	if enginetest.Wide() {
 		size, streams = smallWorld(), catalog.Names()
 	}
