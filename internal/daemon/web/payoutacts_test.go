@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -66,7 +67,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 		strings.Contains(page, `value="acknowledge"`) || strings.Contains(page, `data-state="late"`) {
 		t.Error("what needs nothing can be acknowledged")
 	}
-	for _, path := range []string{
+	for _, path := range enginetest.Spread([]string{
 		"/payouts/globex/9001", "/payouts/nobody/9001", "/payouts/acme/9001%2F2", "/payouts/acme/09001",
 		"/payouts/acme/+9001", "/payouts/acme/abc", "/payouts/acme/", "/payouts/acme/9001/more",
 		"/payouts/acme/99999999999999999999", "/payouts/globex/9001/download?format=json",
@@ -75,7 +76,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 		"/statements/acme/2026-03/figure", "/statements/acme/2026-03/figure?of=nothing",
 		"/statements/acme/2026-03/figure?of=closing&age=99", "/statements/acme/2026-03/figure?of=sold&age=1",
 		"/statements/acme/2026-03/figure?of=closing&age=x",
-	} {
+	}, 11) {
 		if status, body := x.asOps(t, path); status != http.StatusNotFound {
 			t.Errorf("%s: %d: %.200s", path, status, body)
 		}
@@ -214,7 +215,7 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 			t.Errorf("%s: %s: %s", name, answer.Status, body)
 		}
 	}
-	for name, c := range map[string]struct{ body, says string }{
+	refused := map[string]struct{ body, says string }{
 		"a huge note":                     {with("reason", strings.Repeat("ä", 501)), "at most 500 characters"},
 		"a note of two lines":             {with("reason", "a\nb"), "one line"},
 		"a note that turns the direction": {with("reason", "a\u202eb"), "one line"},
@@ -227,7 +228,9 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 		"an id with a slash":              {with("payout_id", "9001/2"), "number of a payout"},
 		"a month":                         {with("month", "2026-02"), "about a payout"},
 		"a stream":                        {with("stream", "coupons"), "leave it out"},
-	} {
+	}
+	for _, name := range enginetest.Spread(slices.Sorted(maps.Keys(refused)), 4) {
+		c := refused[name]
 		answer, body := x.post(t, actionsPage, c.body, asForm)
 		to := answer.Header.Get("Location")
 		if answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/payouts/") {
@@ -273,7 +276,7 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 		key); status != http.StatusUnprocessableEntity || count() != 2 {
 		t.Errorf("%d: %s", status, text)
 	}
-	for body, want := range map[string]int{
+	answers := map[string]int{
 		`{"action":"acknowledge","account":"acme","code":"disputed"}`:                              http.StatusBadRequest,
 		`{"action":"acknowledge","account":"acme","payout_id":"x","code":"disputed"}`:              http.StatusBadRequest,
 		`{"action":"acknowledge","payout_id":9002,"code":"disputed"}`:                              http.StatusBadRequest,
@@ -282,8 +285,9 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 		`{"action":"acknowledge","account":"acme","payout_id":9002,"code":"disputed","run_id":"` + strings.Repeat("1", 8) +
 			`"}`: http.StatusBadRequest,
 		`{"action":"pause","account":"acme","payout_id":9002}`: http.StatusBadRequest,
-	} {
-		if status, _, text := x.ask(t, body); status != want || count() != 2 {
+	}
+	for _, body := range enginetest.Spread(slices.Sorted(maps.Keys(answers)), 3) {
+		if status, _, text := x.ask(t, body); status != answers[body] || count() != 2 {
 			t.Errorf("%s: %d: %s", body, status, text)
 		}
 	}
@@ -310,15 +314,16 @@ func testClose(t *testing.T, b *bench, x *site) {
 		}
 		return all
 	}
-	for body, want := range map[string]int{
+	answers := map[string]int{
 		`{"action":"close_month","account":"acme","month":"2026-13"}`:                  http.StatusBadRequest,
 		`{"action":"close_month","account":"acme"}`:                                    http.StatusBadRequest,
 		`{"action":"close_month","account":"acme","month":"2026-03"}`:                  http.StatusConflict,
 		`{"action":"close_month","account":"nobody","month":"2026-02"}`:                http.StatusNotFound,
 		`{"action":"close_month","account":"acme","month":"2026-02","seen":"00"}`:      http.StatusConflict,
 		`{"action":"close_month","account":"acme","month":"2026-02","payout_id":9001}`: http.StatusBadRequest,
-	} {
-		if status, _, text := x.ask(t, body); status != want || len(closes()) != 0 {
+	}
+	for _, body := range enginetest.Spread(slices.Sorted(maps.Keys(answers)), 3) {
+		if status, _, text := x.ask(t, body); status != answers[body] || len(closes()) != 0 {
 			t.Errorf("%s: %d: %s", body, status, text)
 		}
 	}
