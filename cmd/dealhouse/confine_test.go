@@ -67,7 +67,7 @@ func TestDaemonInSandbox(t *testing.T) {
 func TestSyncInSandbox(t *testing.T) {
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
-	b := newBench(t)
+	b := newSmallBench(t)
 	place := t.TempDir()
 	for _, folder := range []string{"disk/data", "other/store", "other/deeper", "textfile"} {
 		if err := os.MkdirAll(filepath.Join(place, folder), 0o700); err != nil {

@@ -98,12 +98,13 @@ accounts = "acme"
 	b.printed(t, 1, []string{"FAILED", "it answers 500"}, "notify", "test", "ops")
 	hook.fail(false)
 	defer engineTurn(t)()
+	b.migrated(t)
+	defer hold(t, b.dir)()
 	sync := func(code int) {
 		t.Helper()
 		b.call(t, "sync", "coupons", "--account", "acme").want(t, code)
 	}
 	sync(0)
-	defer hold(t, b.dir)()
 	if got := hook.drain(); got != "/switch/start \n/switch " {
 		t.Errorf("a sync that went well told %q", got)
 	}

@@ -49,8 +49,9 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.env = append(b.env, "USER=robin")
 	b.call(t, "operate", "pause", "coupons", "--account", "acme").want(t, 2, "there is no warehouse")
 	defer engineTurn(t)()
-	b.call(t, "sync", "coupons", "promotions").want(t, 0)
+	b.migrated(t)
 	defer hold(t, b.dir)() // to open the engine for each command takes longer than the command
+	b.call(t, "sync", "coupons", "promotions").want(t, 0)
 	for args, says := range map[string]string{
 		"pause coupons":                               "say which account",
 		"pause vouchers --account acme":               `there is no stream "vouchers"`,

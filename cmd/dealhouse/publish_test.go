@@ -210,6 +210,10 @@ func TestMetricsTextfile(t *testing.T) {
 
 	nowhere := filepath.Join(t.TempDir(), "not", "there.prom")
 	b.call(t, "sync", "coupons", "--metrics-textfile", nowhere).want(t, 0, "warning: the metrics could not be written to")
+	b.call(t, "sync", "--json", "--output", "csv").want(t, 2, "give one of them")
+	if !enginetest.Wide() { // what cannot be told stops no sync, as above
+		return
+	}
 
 	// What cannot be read in the warehouse is not told, and nothing else in its place.
 	b.exec(t, "DROP VIEW payout_reconciliation")
@@ -228,7 +232,6 @@ func TestMetricsTextfile(t *testing.T) {
 		t.Errorf("%d series of payouts, %d of the last success", g.series("payouts"),
 			g.series("last_success_timestamp_seconds"))
 	}
-	b.call(t, "sync", "--json", "--output", "csv").want(t, 2, "give one of them")
 }
 
 // stopping is a writer that ends a program once it has written something so often.

@@ -435,6 +435,11 @@ func checkAcknowledgements(t *testing.T, b *books) {
 		"ann acknowledged the expected clawback of EUR 18.39 as expected on ", "(ticket 4711)")
 	b.call(t, "reconcile", "--payout", "106", "--fail-on-mismatch").want(t, 1) // its error is open
 	b.call(t, "reconcile").shows(t, "Acknowledged: 1 payout.")
+	b.call(t, "reconcile", "acks", "-o", "csv").shows(t,
+		"ann,acme,102,expected_clawback,EUR,18.39,2,0.10,expected,ticket 4711", "bob,acme,106,altered")
+	if !enginetest.Wide() { // package finance has what moves after it was acknowledged
+		return
+	}
 	if quiet := b.sync(t, "--full"); strings.Contains(quiet.err, "finding=") {
 		t.Errorf("what was acknowledged is told:\n%s", quiet.err)
 	}
@@ -448,6 +453,4 @@ func checkAcknowledgements(t *testing.T, b *books) {
 	}
 	b.call(t, "reconcile", "--payout", "102", "--fail-on-mismatch").want(t, 1)
 	b.call(t, "reconcile", "--payout", "102").shows(t, "and it has moved by EUR -6.05 since", "claim EUR 0.20")
-	b.call(t, "reconcile", "acks", "-o", "csv").shows(t,
-		"ann,acme,102,expected_clawback,EUR,18.39,2,0.10,expected,ticket 4711", "bob,acme,106,altered")
 }

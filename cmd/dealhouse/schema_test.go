@@ -21,7 +21,8 @@ func TestSchema(t *testing.T) {
 	engineHere(t)
 	b := newBench(t)
 	b.call(t, "schema").want(t, 2, "there is no warehouse")
-	b.call(t, "migrate").want(t, 0)
+	b.migrated(t)
+	defer hold(t, b.dir)()
 	got := b.call(t, "schema", "--output", "markdown")
 	got.want(t, 0)
 	if *update {
