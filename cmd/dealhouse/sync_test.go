@@ -69,8 +69,7 @@ func TestLife(t *testing.T) {
 // hold keeps the engine of a folder open, so that the commands of a test share it: opening one takes its time.
 func hold(t *testing.T, dir string) (release func()) {
 	t.Helper()
-	// Compiling expressions takes a fifth of the time of the engine in tests; wide samples are as it is in use.
-	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, Interpreted: !enginetest.Wide()})
+	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, Interpreted: enginetest.Interpreted()})
 	if err != nil {
 		t.Fatal(err)
 	}

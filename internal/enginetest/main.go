@@ -45,8 +45,7 @@ func runMain(m *testing.M, o Options) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
 	dataSource = embeddedScheme + dir
-	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper(),
-		Interpreted: !Wide()}) // compiling takes a fifth of the time of the engine in tests; wide samples are as it is in use
+	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper(), Interpreted: Interpreted()})
 	if err != nil {
 		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))
 	}
