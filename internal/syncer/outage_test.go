@@ -29,7 +29,7 @@ func TestWarehouseComesBack(t *testing.T) {
 			t.Parallel()
 			x := serve(t, tinyWorld(17, stream))
 			v := newWorker(t, x, w.Database(), stream, clocks{})
-			for turn := range 2 {
+			for turn := range enginetest.Sample(1, 2) {
 				var mu sync.Mutex
 				refused, lost := map[string]bool{}, map[string]bool{}
 				v.seam.set(func(_ context.Context, step string, after bool) error {

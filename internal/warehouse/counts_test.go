@@ -32,7 +32,7 @@ func prepare(t *testing.T, w *Warehouse, page string, rows uint64) (Run, Intent,
 // one table only. The state stays, and the next run publishes.
 func TestServerAttachesNothing(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"coupons_versions", "coupons_latest"} {
+	for _, table := range []string{"coupons_latest", "coupons_versions"}[:enginetest.Sample(1, 2)] {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
