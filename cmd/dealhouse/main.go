@@ -13,14 +13,14 @@ import (
 	"dealhouse/internal/service"
 )
 
-func main() { os.Exit(sandbox.Aside(func() int { return standalone(standardWaits()) })) }
+func main() { os.Exit(sandbox.Aside(func() int { return standalone(func(*app) {}) })) }
 
-// standalone runs the program as its own process, which handles signals.
-func standalone(w waits) int {
+// standalone runs the program as its own process, which handles signals. Tests change what is usual.
+func standalone(change func(*app)) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	deaf := hear(cancel)
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
-	a.waits = w
+	change(a)
 	a.become = func(policy sandbox.Policy, args []string) error {
 		// After deaf, a signal ends the process by itself. A signal that has already come must not get lost.
 		deaf()

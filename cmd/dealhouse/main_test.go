@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		os.Exit(sandbox.Aside(func() int { return standalone(patient()) }))
+		os.Exit(sandbox.Aside(func() int { return standalone(asInTests) }))
 	}
 	if err := enginetest.InMemory(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -78,7 +78,7 @@ func clean(t *testing.T, output string) {
 	}
 }
 
-// patient is a program that waits for others as long as the slowest machine needs.
+// patient is how long a program waits for others that the slowest machine may have to answer.
 func patient() waits {
 	const longer = 10 * time.Minute
 	return waits{folder: longer, lastWords: longer, telling: longer, pages: web.Waits{
@@ -87,11 +87,15 @@ func patient() waits {
 	}}
 }
 
+// asInTests makes a program wait for others as long as the slowest machine needs, and its engine compile
+// nothing for a few rows.
+func asInTests(a *app) { a.waits, a.interpreted = patient(), enginetest.Interpreted() }
+
 // command runs a command in this process, and returns its exit code.
 func command(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
 	args = append([]string{"dealhouse"}, args...)
 	a := newApp(args, stdin, stdout, stderr, env)
-	a.waits = patient()
+	asInTests(a)
 	return a.run(ctx, args)
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	Guest *chdb.Guest
 	// Restoring says that the embedded engine is opened to be filled from a backup.
 	Restoring bool
+	// Interpreted keeps the embedded engine from compiling expressions: for tests (chdb.Options).
+	Interpreted bool
 	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
 	Downloading func(percent int)
 
@@ -102,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading,
-			Shards: len(o.Shards), Restoring: o.Restoring})
+			Shards: len(o.Shards), Restoring: o.Restoring, Interpreted: o.Interpreted})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}
