@@ -56,6 +56,8 @@
 //     it has left the scope. The state has the scope of the last complete list, and gets it with its publication.
 //     Loaded rows outside of the scope leave with that publication; their deletion is guarded as syncer-2 says and
 //     counted separately.
+//  14. Two batches of a list are inserted at once, and the later one may end first. Nothing follows from a batch before
+//     all batches before it are staged too: the place of a walk is never beyond a row that is not staged.
 //
 // # What the service promises
 //

@@ -7,6 +7,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
 	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
@@ -43,7 +44,7 @@ func newList(ctx context.Context, s *session) (*list, error) {
 		return nil, err
 	}
 	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
-	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, stage: l.stage,
+	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, insert: l.insert, stage: l.stage,
 		report: func() { s.report(PhaseReading) }}
 	return l, nil
 }
@@ -200,13 +201,19 @@ func (l *list) startOver(ctx context.Context) error {
 	return errors.Join(r.writer().ClearCheckpoint(ctx), dropped)
 }
 
-// stage writes a batch, and notes how far a walk has come.
+// insert writes a batch, beside the one before it.
+func (l *list) insert(ctx context.Context, f filled) ([]decode.Reject, error) {
+	return l.run.insert(ctx, f.number, f.batch)
+}
+
+// stage keeps what cannot be loaded of a batch, and notes how far a walk has come: all batches up to this one are
+// inserted, so nothing before its place is missing (syncer-14).
 func (l *list) stage(ctx context.Context, f filled) error {
 	s, r := l.session, l.run
-	if err := r.stage(ctx, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
+	if err := r.keep(ctx, f.refused, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
 		return err
 	}
-	l.place = &warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, Next: f.next, Batch: r.batches,
+	l.place = &warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, Next: f.next, Batch: f.number,
 		Totals: r.refused.of(f.totals)}
 	few := l.place.Totals.Staged < l.placed+uint64(s.job.BatchRows)
 	if r.checkpoint != nil && few && s.local().Sub(l.placedAt) < placeEvery {

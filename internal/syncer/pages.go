@@ -21,16 +21,20 @@ type pageReader struct {
 	before     time.Time // read only rows updated before; zero: no such border
 	strict     bool      // end with errUnfiltered when most rows are outside of what was asked for
 	batchBytes int       // of JSON, from which on a batch is full
-	stage      func(context.Context, filled) error
-	report     func() // called after each page
+	// insert writes a batch beside the one before it, which may not be written yet; nil: stage does everything.
+	insert func(context.Context, filled) ([]decode.Reject, error)
+	stage  func(context.Context, filled) error // in the order of the batches, each after its insert
+	report func()                              // called after each page
 }
 
-// filled is a batch that is ready to be staged, with what is true once it is.
+// filled is a batch that is ready to be staged, with what is true once it and those before it are.
 type filled struct {
-	batch  *decode.Batch
-	next   string // page after the batch
-	last   bool   // no batch follows
-	totals warehouse.Totals
+	batch   *decode.Batch
+	next    string // page after the batch
+	last    bool   // no batch follows
+	totals  warehouse.Totals
+	number  int             // where it is inserted beside others
+	refused []decode.Reject // by that insert
 }
 
 // readChain reads one chain of pages.
@@ -38,16 +42,18 @@ func (r *pageReader) readChain(ctx, fetching context.Context, after time.Time, s
 	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
 }
 
-// readPages lets a chain read what it has to. Decoding and staging work side by side: two batches go round between
+// readPages lets a chain read what it has to. Decoding and staging work side by side: a few batches go round between
 // them, so memory is bounded whatever the list's length.
 func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, read func(*chain) error) (*seen, error) {
 	group, staging := errgroup.WithContext(ctx)
 	fetching, stop := context.WithCancelCause(fetching)
 	defer stop(nil)
 	defer context.AfterFunc(staging, func() { stop(context.Cause(staging)) })()
-	full, empty := make(chan filled), make(chan *decode.Batch, 2)
-	empty <- decode.NewBatch(r.run.Stream)
-	empty <- decode.NewBatch(r.run.Stream)
+	inserts := r.inserts()
+	full, empty := make(chan filled), make(chan *decode.Batch, inserts+1)
+	for range inserts + 1 { // one is decoded into
+		empty <- decode.NewBatch(r.run.Stream)
+	}
 	s := newSeen()
 	group.Go(func() error {
 		defer close(full)
@@ -160,18 +166,4 @@ func (d *pager) flush(last bool) error {
 	case <-d.staging.Done():
 		return context.Cause(d.staging)
 	}
-}
-
-// stageBatches has batches staged until there are no more.
-func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
-	for f := range full {
-		if err := r.stage(ctx, f); err != nil {
-			return err
-		}
-		if !f.last { // the last batch is not needed again, and may be kept
-			f.batch.Reset()
-			empty <- f.batch
-		}
-	}
-	return nil
 }

@@ -27,19 +27,28 @@ func (r *run) tally(b *decode.Batch, decode func() error) error {
 // stage writes rows in one insert, and keeps what cannot be loaded: what the decoder left out, and what the warehouse
 // refuses.
 func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
-	s := r.session
 	r.batches++
-	refused, err := r.writer().Stage(ctx, r.batches, batches...)
-	var poisoned *warehouse.RefusedError
-	if errors.As(err, &poisoned) {
-		return &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
-			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table}
-	}
+	refused, err := r.insert(ctx, r.batches, batches...)
 	if err != nil {
 		return err
 	}
+	return r.keep(ctx, refused, batches...)
+}
+
+// insert writes rows in one insert, and returns those that the warehouse refuses. It may go beside others of the run.
+func (r *run) insert(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
+	refused, err := r.writer().Stage(ctx, number, batches...)
+	if poisoned, is := errors.AsType[*warehouse.RefusedError](err); is {
+		return nil, &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
+			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table}
+	}
+	return refused, err
+}
+
+// keep keeps what cannot be loaded of batches that are inserted, in the order of their inserts.
+func (r *run) keep(ctx context.Context, refused []decode.Reject, batches ...*decode.Batch) error {
 	r.refused.add(refused)
-	if s.job.DryRun {
+	if r.session.job.DryRun {
 		return nil
 	}
 	for _, b := range batches {

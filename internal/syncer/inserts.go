@@ -1,0 +1,89 @@
+package syncer
+
+import (
+	"context"
+
+	"dealhouse/internal/decode"
+)
+
+// insertsAtOnce is how many batches of a list are inserted at once. A single insert leaves cores idle: it is sent, parsed,
+// sorted and written one after the other. More of them would only hold more memory.
+const insertsAtOnce = 2
+
+// inserts is how many batches may be with the code that stages them.
+func (r *pageReader) inserts() int {
+	if r.insert == nil {
+		return 1
+	}
+	return insertsAtOnce
+}
+
+// insertion is a batch whose insert is under way.
+type insertion struct {
+	filled
+	err  error         // of the insert, once it is done
+	done chan struct{} // closed then
+}
+
+// stageBatches has batches staged until there are no more. Their inserts go side by side, and may end in any order.
+// What follows from them is done in the order of the batches: whoever is told that a batch is staged can rely on all
+// before it. After an error nothing more begins, and what is under way is waited for.
+func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
+	var queue []*insertion // the oldest first
+	defer func() {
+		for _, x := range queue {
+			<-x.done
+		}
+	}()
+	for full != nil || len(queue) > 0 {
+		var next <-chan filled // nil while there are enough inserts
+		var oldest <-chan struct{}
+		if len(queue) < r.inserts() {
+			next = full
+		}
+		if len(queue) > 0 {
+			oldest = queue[0].done
+		}
+		select {
+		case f, more := <-next:
+			if !more {
+				full = nil
+				continue
+			}
+			queue = append(queue, r.begin(ctx, f))
+		case <-oldest:
+			f, err := queue[0].filled, queue[0].err
+			queue = queue[1:]
+			if err == nil {
+				err = r.stage(ctx, f)
+			}
+			if err != nil {
+				return err
+			}
+			if !f.last { // the last batch is not needed again, and may be kept
+				f.batch.Reset()
+				empty <- f.batch
+			}
+		}
+	}
+	return nil
+}
+
+// begin begins the insert of a batch.
+func (r *pageReader) begin(ctx context.Context, f filled) *insertion {
+	x := &insertion{filled: f, done: make(chan struct{})}
+	if r.insert == nil {
+		close(x.done)
+		return x
+	}
+	r.run.batches++
+	x.number = r.run.batches
+	go func() {
+		defer close(x.done)
+		x.err = Contain(func() (err error) {
+			x.refused, err = r.insert(ctx, x.filled)
+			return err
+		})
+	}()
+	return x
+}
