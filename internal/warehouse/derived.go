@@ -84,9 +84,9 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	settings := joinSettings(c.Inserted + c.Updated + c.Deleted)
 	maps.Copy(settings, deltaSettings)
 	once := settings
-	if c.First {
+	if c.allNew() {
 		once = maps.Clone(settings)
-		maps.Copy(once, onceSettings(c, c.written()))
+		maps.Copy(once, onceSettings(c))
 	}
 	if changed := w.script.names["changed"]; w.Stream.Sales && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}

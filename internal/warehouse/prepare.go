@@ -19,16 +19,16 @@ const blockRows = 1 << 20
 // largeFirst is from how many rows on the first load of an account is done in a way of its own.
 const largeFirst = 100_000
 
-// onceSettings are for a delta of so many rows that is given each key once, which is counted (countPrepared). A table
-// that replaces rows merges each block that it is given, row by row: half of what writing it costs. It is left out where
+// onceSettings are for a delta of the rows of a run, or of as many, that is given each key once, which is counted
+// (countPrepared). A table that replaces rows merges each block that it is given, row by row: half of what writing it costs. It is left out where
 //
 //   - a delta has several blocks: its parts are merged into one afterwards;
 //   - it is a large first load: the delta of 1 million transactions takes 1.7 CPU seconds instead of 5.3. The price: a
 //     query of all rows takes 62 ms of CPU instead of 24, since it merges a part that was never merged, until the engine
 //     has merged it with others.
-func onceSettings(c Changes, rows uint64) clickhouse.Settings {
+func onceSettings(c Changes) clickhouse.Settings {
 	settings := maps.Clone(deltaSettings)
-	if c.First && rows >= largeFirst || rows > blockRows {
+	if c.allNew() || c.written() > blockRows {
 		settings["optimize_on_insert"] = 0
 	}
 	return settings
@@ -120,7 +120,7 @@ func (w *Writer) rowSteps(c Changes) []step {
 		return nil
 	}
 	settings := joinSettings(c.Distinct + c.Deleted)
-	maps.Copy(settings, onceSettings(c, c.written()))
+	maps.Copy(settings, onceSettings(c))
 	steps := []step{{statement: w.script.createDelta()}}
 	if c.Inserted+c.Updated > 0 {
 		steps = append(steps, step{statement: w.script.insertDelta(c), settings: settings})
