@@ -213,7 +213,7 @@ func TestQuietRun(t *testing.T) {
 	if c := h.run(t, "transactions")[0].Record.Changes; c.Updated != 3 {
 		t.Errorf("three rows were to change: %+v", c)
 	}
-	if each, most := h.meter.drain(), 52+asLongAs(time.Since(begun)); len(each) > most {
+	if each, most := h.meter.drain(), 51+asLongAs(time.Since(begun)); len(each) > most {
 		t.Errorf("three changed rows: %d statements, want at most %d", len(each), most)
 		for _, s := range each {
 			t.Logf("%.150s", s.text)

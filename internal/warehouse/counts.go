@@ -132,7 +132,11 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		return nil, fmt.Errorf("counting what is prepared: %w", err)
 	}
 	prepared := Prepared{}
-	for _, n := range counts {
+	for _, d := range deltas {
+		n := countedDelta{table: d.table}
+		if i := slices.IndexFunc(counts, func(n countedDelta) bool { return n.table == d.table }); i >= 0 {
+			n = counts[i]
+		}
 		want, known := w.script.rowsOf(n.table, c)
 		if !known {
 			want = n.rows

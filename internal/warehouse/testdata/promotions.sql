@@ -741,8 +741,12 @@ SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(th
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM promotions_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT 'promotions_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
-FROM promotions_delta_0000000000004000800000000000a11e;
+SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+FROM
+(
+SELECT 'promotions_latest' AS table, toString(tuple(account, id)) AS key, _part AS part FROM promotions_delta_0000000000004000800000000000a11e
+)
+GROUP BY table;
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e;

@@ -4226,26 +4226,21 @@ UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows -
 FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT 'transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, sold_at, id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, uniqExact(tuple(account)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, count() AS rows, uniqExact(tuple(account, stream, key)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, uniqExact(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, uniqExact(tuple(account, retailer_name, retailer_id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, uniqExact(tuple(account, id)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, uniqExact(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS keys, uniqExact(_part) AS parts
-FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
+SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+FROM
+(
+SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_live' AS table, toString(tuple(account)) AS key, _part AS part FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sales_latest' AS table, toString(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS key, _part AS part FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'sale_retailers_latest' AS table, toString(tuple(account, retailer_name, retailer_id)) AS key, _part AS part FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_moves_latest' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e
+)
+GROUP BY table;
 
 -- dropDelta of what is prepared
 DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
