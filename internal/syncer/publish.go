@@ -54,7 +54,7 @@ func (p publication) makeVisible(ctx context.Context, changes warehouse.Changes)
 	if err != nil {
 		return err
 	}
-	if r.record.Written, err = r.writer().Inspect(ctx, changes); err != nil {
+	if r.record.Written, err = r.writer().Inspect(ctx, changes, prepared); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

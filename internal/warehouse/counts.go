@@ -123,11 +123,6 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		count = countFewKeys
 	}
 	counts, err := w.countDeltas(ctx, count(deltas))
-	if err == nil && slices.ContainsFunc(counts, func(n countedDelta) bool { return n.parts > 1 }) {
-		if err = w.mergeCounted(ctx, deltas, counts); err == nil {
-			counts, err = w.countDeltas(ctx, count(deltas))
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("counting what is prepared: %w", err)
 	}
@@ -144,6 +139,11 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		if n.rows != want || n.keys != n.rows {
 			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
 		}
+		if n.parts > 1 { // each of its keys is in one of them, so that they are merged without a loss
+			if err := w.singlePart(ctx, w.dialect.bare(d.name)); err != nil {
+				return nil, err
+			}
+		}
 		prepared[n.table] = n.rows
 	}
 	return prepared, nil
@@ -152,20 +152,6 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 func (w *Writer) countDeltas(ctx context.Context, query string) ([]countedDelta, error) {
 	rows, err := w.conn.Query(ctx, query)
 	return scanned(rows, err, func(n *countedDelta) []any { return []any{&n.table, &n.rows, &n.keys, &n.parts} })
-}
-
-// mergeCounted merges the deltas that were counted to have several parts.
-func (w *Writer) mergeCounted(ctx context.Context, deltas []delta, counts []countedDelta) error {
-	for _, n := range counts {
-		i := slices.IndexFunc(deltas, func(d delta) bool { return d.table == n.table })
-		if n.parts < 2 || i < 0 {
-			continue
-		}
-		if err := w.singlePart(ctx, w.dialect.bare(deltas[i].name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // attached is the number of rows of a delta, and how many of them its target has.

@@ -224,7 +224,7 @@ func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clic
 	}
 	if t.lacking != nil && !first {
 		when, statement := t.lacking(w.script, delta)
-		steps = append(steps, step{statement: statement, settings: settings, when: when})
+		steps = append(steps, step{statement: statement, settings: settings, when: when, ran: &w.lacked})
 	}
 	return steps
 }

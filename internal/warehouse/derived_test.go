@@ -164,8 +164,16 @@ func TestDerivedTablesFollow(t *testing.T) {
 				r := begin(t, w, "transactions")
 				r.Account = account
 				stage(t, w, r, s.page(some))
-				c := publish(t, w, r, scope)
-				compareReferences(t, w, fmt.Sprintf("run %d of %s (%+v)", run, account, c))
+				c, written := publishInspected(t, w, r, scope)
+				when := fmt.Sprintf("run %d of %s (%+v)", run, account, c)
+				compareReferences(t, w, when)
+				paid := text(t, w, `SELECT toString(count()) FROM transactions_versions
+WHERE account = {account:String} AND payout_id IS NOT NULL AND _deleted = 0
+    AND id IN (SELECT id FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID})`,
+					named("account", account), named("run", r.ID.String()))
+				if paid[0] != "0" && written.Payouts == 0 {
+					t.Errorf("%s: %s versions of the changed rows carry a payout, and none was seen", when, paid[0])
+				}
 			}
 			compareConditions(t, w, "after all runs")
 			for account := range accounts {

@@ -79,7 +79,7 @@ func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := w.Writer(r).Inspect(t.Context(), c)
+	written, err := w.Writer(r).Inspect(t.Context(), c, prepared)
 	if err != nil {
 		t.Fatal(err)
 	}

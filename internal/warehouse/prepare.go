@@ -92,7 +92,7 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 // inOnePart says that each delta is filled by one insert of a few rows, and so has one part: countPrepared sees to it
 // while it counts.
 func (w *Writer) inOnePart(c Changes) bool {
-	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0)
+	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0) && !w.lacked
 }
 
 // prepared are the tables that Prepare may make.

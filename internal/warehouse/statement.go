@@ -76,6 +76,7 @@ type step struct {
 	statement string
 	settings  clickhouse.Settings
 	when      string // a query: where it counts nothing, the statement is left out
+	ran       *bool  // becomes true where it counts something
 }
 
 // execAll runs statements that can only be repeated together (warehouse-7): those that make a table again and fill it
@@ -113,6 +114,7 @@ func (p *pool) runStep(ctx context.Context, s step, args []any) error {
 		if err := p.conn.QueryRow(ctx, s.when, args...).Scan(&n); err != nil || n == 0 {
 			return err
 		}
+		*s.ran = true
 	}
 	return p.conn.Exec(p.write(ctx, s.settings), s.statement, args...)
 }

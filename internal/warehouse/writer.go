@@ -7,6 +7,7 @@ type Writer struct {
 	Run
 	script script
 	filled []derived // the derived tables of which Prepare has made a delta
+	lacked bool      // one of these deltas was filled by a second insert
 }
 
 // Writer writes for a run of a stream whose lease the caller holds.

@@ -44,8 +44,9 @@ func (n *Written) Add(more Written) {
 	n.Payouts += more.Payouts
 }
 
-// Inspect reads what the prepared rows of the run say.
-func (w *Writer) Inspect(ctx context.Context, c Changes) (Written, error) {
+// Inspect reads what the prepared rows of the run say. Where sales were prepared and none of them carries a payout, or
+// ever did, their versions are not looked at.
+func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Written, error) {
 	var written Written
 	if !c.Any() {
 		return written, nil
@@ -58,8 +59,9 @@ func (w *Writer) Inspect(ctx context.Context, c Changes) (Written, error) {
 		into = append(into, &written.Broken[i].Rows, &written.Broken[i].Example)
 	}
 	args := []any{named("account", w.Account), named("server", fmt.Sprint(w.ServerTime.UnixMilli()))}
-	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, c.Updated+c.Deleted > 0),
-		args...).Scan(into...); err != nil {
+	_, paid := prepared[membersTable]
+	known := c.Updated+c.Deleted > 0 && (paid || !w.Stream.Sales)
+	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, known), args...).Scan(into...); err != nil {
 		return written, fmt.Errorf("reading what run %s of %s is about to publish: %w", w.ID, w.Stream.Name, err)
 	}
 	return written, nil
