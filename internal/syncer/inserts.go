@@ -27,7 +27,7 @@ type insertion struct {
 
 // stageBatches has batches staged until there are no more. Their inserts go side by side, and may end in any order.
 // What follows from them is done in the order of the batches: whoever is told that a batch is staged can rely on all
-// before it. After an error nothing more begins, and what is under way is waited for.
+// before it. After an error no other insert starts, and what is under way is waited for.
 func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
 	var queue []*insertion // the oldest first
 	defer func() {
@@ -50,7 +50,7 @@ func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty
 				full = nil
 				continue
 			}
-			queue = append(queue, r.begin(ctx, f))
+			queue = append(queue, r.start(ctx, f))
 		case <-oldest:
 			f, err := queue[0].filled, queue[0].err
 			queue = queue[1:]
@@ -69,8 +69,8 @@ func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty
 	return nil
 }
 
-// begin begins the insert of a batch.
-func (r *pageReader) begin(ctx context.Context, f filled) *insertion {
+// start starts the insert of a batch, beside the one that is under way.
+func (r *pageReader) start(ctx context.Context, f filled) *insertion {
 	x := &insertion{filled: f, done: make(chan struct{})}
 	if r.insert == nil {
 		close(x.done)
