@@ -149,20 +149,38 @@ func TestNoNameOfTheHost(t *testing.T) {
 	}
 }
 
-// TestPersistedIsJudged: what somebody has made past the doors is not served, and can be dropped.
+// TestPersistedIsJudged: what somebody has made past the doors is not served, nor what needs it, and can be dropped.
 func TestPersistedIsJudged(t *testing.T) {
 	t.Parallel()
 	db, file := connect(t), secret(t)
 	execute(t, db, "CREATE VIEW persisted_leak AS SELECT arrayMap(x -> file(x), ['"+file+"']) AS x")
 	execute(t, db, "CREATE VIEW persisted_good AS SELECT upper('a') AS x")
+	execute(t, db, "CREATE VIEW persisted_upon AS SELECT x FROM `persisted_leak`")
+	execute(t, db, "CREATE VIEW Persisted_upon_too AS SELECT 1 AS x WHERE x IN (SELECT 1 FROM persisted_upon)")
+	execute(t, db, "CREATE VIEW persisted_far AS SELECT * FROM (SELECT x FROM Persisted_upon_too)")
+	execute(t, db, `CREATE VIEW "persisted\\'odd" AS SELECT x FROM persisted_leak`)
+	execute(t, db, `CREATE VIEW persisted_odd AS SELECT x FROM "persisted\\'odd"`)
+	execute(t, db, "CREATE FUNCTION persisted_leaks AS x -> file(x)")
+	execute(t, db, "CREATE FUNCTION persisted_calls AS x -> upper(persisted_leaks(x))")
+	execute(t, db, "CREATE TABLE persisted_table (a String, b String DEFAULT persisted_leaks(a)) ENGINE = MergeTree ORDER BY a")
+	execute(t, db, "CREATE TABLE persisted_note (a String COMMENT 'as persisted_leak') ENGINE = MergeTree ORDER BY a "+
+		"COMMENT 'beside persisted_leak'")
+	execute(t, db, "CREATE VIEW persisted_self AS SELECT 1 AS persisted_self")
 	g := freshGuard(t)
 	for sql, served := range map[string]bool{
 		"SELECT * FROM persisted_leak": false, "SELECT * FROM `persisted_leak`": false, "SELECT * FROM Persisted_LEAK": false,
 		"SELECT joinGet('persisted_leak', 'x', 1)": false, "SELECT 'd.persisted_leak'": false,
 		"DROP VIEW persisted_leak": true, "SELECT * FROM persisted_good": true,
+		"SELECT * FROM persisted_upon": false, "SELECT * FROM persisted_far": false, "SELECT 1 AS persisted_far": false,
+		"SELECT * FROM persisted_odd": false, `SELECT * FROM "persisted\\'odd"`: false,
+		"SELECT persisted_calls('a')": false, "SELECT a FROM persisted_table": false,
+		"INSERT INTO persisted_table (a) SELECT 'x'": false, "DROP TABLE persisted_table": true,
+		"SELECT * FROM persisted_note": true, "SELECT * FROM persisted_self": true,
 	} {
-		if err := examine(g, guard.Request{SQL: sql}); (err == nil) != served {
-			t.Errorf("%s: %v", sql, err)
+		for range 2 {
+			if err := examine(g, guard.Request{SQL: sql}); (err == nil) != served {
+				t.Errorf("%s: %v", sql, err)
+			}
 		}
 	}
 }

@@ -14,5 +14,6 @@
 //     becomes a writer. What the guard cannot see is data: an INSERT's own types, as in Native or Parquet, may name a
 //     time zone with the prefix file:, which makes the engine open that file (and show nothing of it); only a sandbox
 //     prevents that. A verdict is remembered only for the same text, rights and database, and only where it depends on
-//     no definition; what stands outside the text is judged each time.
+//     no definition; what stands outside the text is judged each time. A stored definition that no door has judged is
+//     judged when a statement names it, and with it all definitions that it names in turn.
 package guard

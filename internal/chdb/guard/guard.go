@@ -143,15 +143,11 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	if err != nil {
 		return err
 	}
-	made, err := g.judged(c)
-	if err != nil {
-		return err
-	}
 	x.db, x.readOnly = r.Database, r.ReadOnly
 	if err := x.examine(text, tree, r.Fed); err != nil {
 		return err
 	}
-	if err := x.avoid(made); err != nil {
+	if err := g.avoid(x); err != nil {
 		return err
 	}
 	if len(x.unknown) == 0 {
@@ -174,6 +170,11 @@ func (x *examination) examine(text, tree string, fed bool) error {
 	if err := x.split(text); err != nil {
 		return err
 	}
+	return x.examineTokens(tree, fed)
+}
+
+// examineTokens judges a text that is split into tokens already.
+func (x *examination) examineTokens(tree string, fed bool) error {
 	if err := x.checkTokens(); err != nil {
 		return err
 	}
@@ -274,17 +275,28 @@ func (x *examination) split(sql string) error {
 	if err != nil {
 		return err
 	}
-	bad := exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
+	rest, err := x.keepTokens(sql, b)
+	if err == nil && len(rest) > 0 {
+		err = errTokens
+	}
+	return err
+}
+
+var errTokens = exception.New(exception.SyntaxError, "SYNTAX_ERROR", "the query could not be split into tokens")
+
+// keepTokens reads the tokens of a text, which the engine has written as RowBinary, and returns what comes after them.
+func (x *examination) keepTokens(sql string, b []byte) (rest []byte, err error) {
 	const size = 8 + 8 + 1
 	n, k := binary.Uvarint(b)
-	if k <= 0 || uint64(len(b)-k) != n*size {
-		return bad
+	if k <= 0 || uint64(len(b)-k)/size < n {
+		return nil, errTokens
 	}
+	b, rest = b[:uint64(k)+n*size], b[uint64(k)+n*size:]
 	braces := 0
 	for b = b[k:]; len(b) > 0; b = b[size:] {
 		begin, end, kind := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), int(b[16])
 		if begin > end || end > uint64(len(sql)) || kind >= len(x.kinds) {
-			return bad
+			return nil, errTokens
 		}
 		t := token{kind: x.kinds[kind], text: sql[begin:end], begin: int(begin), braces: braces}
 		switch t.kind {
@@ -302,7 +314,7 @@ func (x *examination) split(sql string) error {
 		}
 		x.tokens = append(x.tokens, t)
 	}
-	return nil
+	return rest, nil
 }
 
 // CheckReaderSettings refuses settings that are not on the list.

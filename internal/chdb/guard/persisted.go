@@ -2,6 +2,8 @@ package guard
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,47 +13,174 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// persisted are the objects of the data directory with definitions that no list allows: somebody has made them before
-// this release, or with another program. They are looked for once, before the first examined query. Objects that the
-// doors make later are judged when they are made.
+// persisted are the objects of the data directory whose definitions no door has judged: somebody has made them before
+// this release, or with another program. Which there are is asked once, before the first examined query. An object is
+// judged when a statement names it, or when a definition does that a statement needs. Objects that the doors make later
+// are judged when they are made.
 type persisted struct {
-	mu    sync.Mutex
-	done  bool
-	names map[string]bool // in lower case
+	mu        sync.Mutex
+	names     map[string][]string // by their form in lower case; nil: not asked yet
+	functions map[string][]string // the definitions of those that are functions, by the same
+	judged    map[string]*object  // by the same
 }
 
-const definitions = `SELECT name, create_table_query FROM system.tables
- WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema') AND create_table_query != ''
+// object is what is known of all objects that have the same name in lower case.
+type object struct {
+	denied bool     // by the lists
+	needs  []string // the objects that the definitions name
+}
+
+// objectNames are those of what the engine keeps, without its own. The definitions of functions come with their names:
+// there are few, and the engine goes through all of its own functions each time.
+const objectNames = `SELECT name, '' FROM system.tables WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')
  UNION ALL SELECT name, create_query FROM system.functions WHERE origin != 'System'`
 
-// judged are the names that no statement may hold.
-func (g *Guard) judged(c *conn.Conn) (map[string]bool, error) {
+// definitionsOf asks for the definitions of tables and views that have one of these names. Each comes with its tokens,
+// so that it needs no statement of its own for them.
+func definitionsOf(quoted []string) string {
+	return `SELECT name, create_table_query, tokenizeQuery(create_table_query) FROM system.tables
+ WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema') AND create_table_query != ''
+ AND name IN (` + strings.Join(quoted, ", ") + ")"
+}
+
+// avoid refuses every statement that names an object with a definition that is not allowed, in whatever way, or one that
+// needs such an object. It can only be dropped.
+func (g *Guard) avoid(x *examination) error {
 	p := &g.persisted
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done {
-		return p.names, nil
+	if err := p.list(x.Conn); err != nil {
+		return err
 	}
-	b, err := c.Buffered(definitions, "RowBinary", nil)
+	if !x.readOnly && len(x.tokens) > 0 && x.tokens[0].name == "drop" {
+		return nil
+	}
+	met := map[string]bool{}
+	for next := p.named(x.tokens); len(next) > 0; {
+		if err := g.judge(x.Conn, next); err != nil {
+			return err
+		}
+		var after []string
+		for _, name := range next {
+			if p.judged[name].denied {
+				return denied("%s holds what is not allowed here, and can only be dropped", name)
+			}
+			met[name] = true
+			after = append(after, p.judged[name].needs...)
+		}
+		next = slices.DeleteFunc(after, func(name string) bool { return met[name] })
+	}
+	return nil
+}
+
+// list asks which objects there are.
+func (p *persisted) list(c *conn.Conn) error {
+	if p.names != nil {
+		return nil
+	}
+	b, err := c.Buffered(objectNames, "RowBinary", nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names := map[string]bool{}
+	p.names, p.functions, p.judged = map[string][]string{}, map[string][]string{}, map[string]*object{}
+	for len(b) > 0 {
+		var name, function string
+		name, b = cutString(b)
+		function, b = cutString(b)
+		lower := strings.ToLower(name)
+		p.names[lower] = append(p.names[lower], name)
+		if function != "" {
+			p.functions[lower] = append(p.functions[lower], function)
+		}
+	}
+	return nil
+}
+
+// named are the objects that tokens name: as words, or anywhere in a text.
+func (p *persisted) named(tokens []token) (names []string) {
+	for _, t := range tokens {
+		if t.kind != "StringLiteral" && t.kind != "HereDoc" {
+			if p.names[t.name] != nil {
+				names = append(names, t.name)
+			}
+			continue
+		}
+		text := strings.ToLower(t.text)
+		for name := range p.names {
+			if strings.Contains(text, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// judge judges the definitions of objects, unless that has been done.
+func (g *Guard) judge(c *conn.Conn, names []string) error {
+	p := &g.persisted
+	fresh := map[string]*object{}
+	var quoted []string
+	for _, name := range names {
+		if p.judged[name] != nil || fresh[name] != nil {
+			continue
+		}
+		fresh[name] = &object{}
+		for _, spelled := range p.names[name] {
+			quoted = append(quoted, conn.QuoteString(spelled))
+		}
+		for _, sql := range p.functions[name] {
+			x, err := g.examination(c)
+			if err == nil {
+				err = x.split(sql)
+			}
+			if err != nil {
+				return err
+			}
+			g.note(fresh[name], x, name, sql)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	b, err := c.Buffered(definitionsOf(quoted), "RowBinary", nil)
+	if err != nil {
+		return err
+	}
 	for len(b) > 0 {
 		var name, sql string
 		name, b = cutString(b)
 		sql, b = cutString(b)
 		x, err := g.examination(c)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			b, err = x.keepTokens(sql, b)
 		}
-		if err := x.examine(sql, sql, false); err != nil {
-			g.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
-			names[strings.ToLower(name)] = true
+		if err != nil {
+			return err
+		}
+		g.note(fresh[strings.ToLower(name)], x, name, sql)
+	}
+	maps.Copy(p.judged, fresh)
+	return nil
+}
+
+// note judges one definition of an object, whose tokens are known.
+func (g *Guard) note(o *object, x *examination, name, sql string) {
+	if err := x.examineTokens(sql, false); err != nil {
+		g.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
+		o.denied = true
+	}
+	o.needs = append(o.needs, g.persisted.named(withoutComments(x.tokens))...)
+}
+
+// withoutComments leaves out the texts of COMMENT clauses, which nothing runs.
+func withoutComments(tokens []token) (rest []token) {
+	for i, t := range tokens {
+		if t.kind != "StringLiteral" || i == 0 || tokens[i-1].kind != "BareWord" || tokens[i-1].name != "comment" {
+			rest = append(rest, t)
 		}
 	}
-	p.names, p.done = names, true
-	return names, nil
+	return rest
 }
 
 // cutString reads one string of RowBinary.
@@ -61,26 +190,6 @@ func cutString(b []byte) (string, []byte) {
 		return "", nil
 	}
 	return string(b[k : k+int(n)]), b[k+int(n):]
-}
-
-// avoid refuses every statement that names an object with a definition that is not allowed, in whatever way. Such an
-// object can only be dropped.
-func (x *examination) avoid(names map[string]bool) error {
-	if len(names) == 0 || !x.readOnly && len(x.tokens) > 0 && x.tokens[0].name == "drop" {
-		return nil
-	}
-	for _, t := range x.tokens {
-		text := t.name
-		if t.kind == "StringLiteral" || t.kind == "HereDoc" {
-			text = strings.ToLower(t.text)
-		}
-		for name := range names {
-			if text == name || text != t.name && strings.Contains(text, name) {
-				return denied("%s holds what is not allowed here, and can only be dropped", name)
-			}
-		}
-	}
-	return nil
 }
 
 // resolve asks the engine for names that no list has: they must be functions and views that somebody has made.
