@@ -5,8 +5,8 @@
 #   deploy/bench/ratios.sh                                     all, small, in a few minutes
 #   READING_ROWS=10000000 deploy/bench/ratios.sh Reading       one of them, at the size of its goals
 #
-# A figure with a goal is a metric beside another whose unit is the same after "goal-": the most that it is to be. What
-# go test printed is in dist/bench/ratios.txt, and the table in dist/bench/goals.txt.
+# A figure with a goal is a metric beside another whose unit is the same after "goal-": the most that it is to be. The
+# script keeps what go test printed, and the table, in the folder of its results.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -197,7 +197,8 @@ func (p *pool) mend(ctx context.Context, d *database, tables map[string]string) 
 }
 
 // readTables reads how the tables of a database are defined, and how many rows they have.
-func (p *pool) readTables(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64, err error) {
+func (p *pool) readTables(ctx context.Context, name string) (tables map[string]string, rows map[string]uint64,
+	err error) {
 	if tables, err = definitions(filepath.Join(Folder(), "metadata", name)); err != nil {
 		return nil, nil, fmt.Errorf("looking at the database of a test: %w", err)
 	}

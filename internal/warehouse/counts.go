@@ -98,8 +98,7 @@ func sortedBy(create string) string {
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
 // fewKeys is how many rows of a stream a run stages or changes at most for its keys to be counted in sets, which are in
-// memory.
-// A price history has many more rows than its stream.
+// memory. A price history has many more rows than its stream.
 const fewKeys = 10_000
 
 // few reports whether a run writes so few rows that the keys of its deltas are counted in sets.

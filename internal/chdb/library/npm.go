@@ -25,8 +25,7 @@ func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (stri
 		return "", fmt.Errorf("%w in PATH", contract.ErrNoNPM)
 	}
 	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", pkg+"@"+contract.Version) //nolint:gosec // G204: no shell; pkg is from the table of releases, and npm from PATH
-	// The directory has no package.json of anybody, so that npm reads no
-	// project's configuration.
+	// The directory belongs to no project of npm, so that npm reads no project's configuration.
 	cmd.Dir = dir
 	cmd.WaitDelay = waitDelay
 	defer watchCache(ctx, npm, dir, came)()
