@@ -188,7 +188,7 @@ func filled(t *testing.T) (*warehouse.Warehouse, time.Time) {
 func load(t testing.TB, dir string, o apisim.Options, prepare func(*apisim.Sim),
 	steps ...time.Duration) (*warehouse.Warehouse, time.Time) {
 	t.Helper()
-	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, Interpreted: true}) // which all that opens it here shares
+	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, FewRows: true}) // which all that opens it here shares
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type app struct {
 	unattended  bool           // nobody watches: messages go to the log, in its format
 	limits      chdb.Limits    // of the embedded engine, if others may query it; zero: none
 	download    download       // of the embedded engine
-	interpreted bool           // the embedded engine compiles no expressions: for tests (chdb.Options)
+	fewRows     bool           // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
 	waits       waits
 }
 

@@ -89,7 +89,7 @@ func patient() waits {
 
 // asInTests makes a program wait for others as long as the slowest machine needs, and its engine compile
 // nothing for a few rows.
-func asInTests(a *app) { a.waits, a.interpreted = patient(), enginetest.Interpreted() }
+func asInTests(a *app) { a.waits, a.fewRows = patient(), enginetest.FewRows() }
 
 // command runs a command in this process, and returns its exit code.
 func command(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {

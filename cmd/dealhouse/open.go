@@ -166,7 +166,7 @@ func (a *app) open(ctx context.Context, cfg *config.Config,
 
 func (a *app) connect(ctx context.Context, cfg *config.Config, o warehouse.Options) (*warehouse.Warehouse, error) {
 	o.DSN, o.Database, o.Logger, o.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, a.log, a.metrics.Warehouse
-	o.Limits, o.Downloading, o.Interpreted = a.limits, a.download.reached, a.interpreted
+	o.Limits, o.Downloading, o.FewRows = a.limits, a.download.reached, a.fewRows
 	o.Cluster, o.ViewsDatabase = cfg.Warehouse.Cluster, cfg.Warehouse.ViewsDatabase
 	o.TLS = warehouse.TLS{CAFile: cfg.Warehouse.CAFile, CertFile: cfg.Warehouse.CertFile, KeyFile: cfg.Warehouse.KeyFile}
 	done := a.showWaiting("starting the embedded ClickHouse")

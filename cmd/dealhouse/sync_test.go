@@ -69,7 +69,7 @@ func TestLife(t *testing.T) {
 // hold keeps the engine of a folder open, so that the commands of a test share it: opening one takes its time.
 func hold(t *testing.T, dir string) (release func()) {
 	t.Helper()
-	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, Interpreted: enginetest.Interpreted()})
+	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: dir, FewRows: enginetest.FewRows()})
 	if err != nil {
 		t.Fatal(err)
 	}

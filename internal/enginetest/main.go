@@ -45,7 +45,7 @@ func runMain(m *testing.M, o Options) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
 	dataSource = embeddedScheme + dir
-	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper(), Interpreted: Interpreted()})
+	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper(), FewRows: FewRows()})
 	if err != nil {
 		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))
 	}

@@ -23,7 +23,7 @@ func TestAsOf(t *testing.T) {
 	look := func(from string) string {
 		return strings.Join(text(t, w, "SELECT toString(tuple(*)) AS row FROM "+from+" ORDER BY row"), "\n")
 	}
-	for step := range enginetest.Sample(6, 50) {
+	for step := range enginetest.Sample(4, 50) {
 		stream, scope := streams[random.IntN(2)], []Scope{Part, Whole}[random.IntN(2)]
 		r := begin(t, w, stream)
 		r.Account = []string{"acme", "globex"}[random.IntN(2)]
@@ -70,7 +70,10 @@ func TestAsOf(t *testing.T) {
 		"SELECT account, id, '2025-01-01 00:00:00', 1, 2, '2090-01-01 00:00:00' FROM transactions"))
 	compare(2)
 	for i, order := range [][2]string{{"_versions", "_latest"}, {"_latest", "_versions"}} {
-		for _, stream := range streams {
+		for j, stream := range streams {
+			if i != j && !enginetest.Wide() {
+				continue
+			}
 			halfPublished(t, w, stream, order, "["+strings.Join(changedAtRandom(random, stream, 200+i), ",")+"]", func() {
 				compare(1)
 				now := look(stream + "_as_of(at = '2100-01-01 00:00:00')")

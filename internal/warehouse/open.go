@@ -55,8 +55,8 @@ type Options struct {
 	Guest *chdb.Guest
 	// Restoring says that the embedded engine is opened to be filled from a backup.
 	Restoring bool
-	// Interpreted keeps the embedded engine from compiling expressions: for tests (chdb.Options).
-	Interpreted bool
+	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
+	FewRows bool
 	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
 	Downloading func(percent int)
 
@@ -104,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading,
-			Shards: len(o.Shards), Restoring: o.Restoring, Interpreted: o.Interpreted})
+			Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

@@ -43,9 +43,9 @@ type Options struct {
 	// several shards. None: there is no cluster.
 	Shards int
 
-	// Interpreted keeps the engine from compiling expressions: for tests, whose few rows are read in less time than that
-	// takes.
-	Interpreted bool
+	// FewRows makes statements over few rows cheap: for tests, whose few rows are read in less time than it takes to
+	// compile an expression, or to wake a second thread.
+	FewRows bool
 
 	// Keeper is host:port of a ZooKeeper, for tests of replicated tables. Empty: there is none.
 	Keeper string
