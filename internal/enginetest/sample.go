@@ -25,6 +25,15 @@ func Sample(few, wide int) int {
 	return few
 }
 
+// Worlds is how many random worlds to try where nearly all of the time is that of the engine: a few in go test and under
+// the race detector, which sees none of what the engine does, and more where a wide sample is asked for without it.
+func Worlds(few, wide int) int {
+	if underRace {
+		return few
+	}
+	return Sample(few, wide)
+}
+
 // Spread returns all of them if a wide sample is asked for. Otherwise it returns a few, at equal distances, beginning
 // with the first.
 func Spread[T any](all []T, few int) []T {

@@ -65,6 +65,9 @@ func TestLargeFirstLoad(t *testing.T) {
 		if got[0] != want {
 			t.Errorf("%s: %s, want %s", when, got[0], want)
 		}
+		if when == "after the load" && !enginetest.Wide() {
+			return // merges may change nothing: what is wrong before them is wrong after them
+		}
 		wrong, err := w.CheckDerived(t.Context(), StreamID{"acme", "transactions"})
 		must(t, err)
 		if len(wrong) > 0 {

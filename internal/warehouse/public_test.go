@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/schema"
 )
 
@@ -95,6 +96,7 @@ func TestPublicViews(t *testing.T) {
 // TestPublicViewsKeepUp changes the database of views, and holds what the next migration makes of it: what is missing
 // or older is made, what is not wanted any more goes, and what somebody else has made stays.
 func TestPublicViewsKeepUp(t *testing.T) {
+	enginetest.OnlyWide(t) // TestPublicViews makes the same views
 	t.Parallel()
 	w, views := openPublic(t)
 	do := func(statements ...string) {

@@ -69,7 +69,7 @@ func TestReconciliation(t *testing.T) {
 	for _, view := range []string{"payout_alterations", "payout_reconciliation"} {
 		views[view] = strings.Join(text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view)), ", ")
 	}
-	for world := range enginetest.Sample(1, 6) {
+	for world := range enginetest.Worlds(1, 6) {
 		seed := firstSeed(t) + uint64(world)
 		t.Logf("again with %s=%d", worldSeed, seed)
 		s := &randomSales{rand.New(rand.NewPCG(seed, 7)), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), map[string]string{}}

@@ -11,6 +11,7 @@ import (
 // they are and go on there; new ones go where their names lead. A worker that does not know of the new shard has made
 // an account twice: the next start refuses that, and what the document says mends it.
 func TestOneShardMore(t *testing.T) {
+	enginetest.OnlyWide(t) // TestClusterOfShards loads into shards too
 	t.Parallel()
 	first, second := open(t), open(t)
 	divided := func(databases ...string) (*Warehouse, error) {
