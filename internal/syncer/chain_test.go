@@ -17,7 +17,7 @@ import (
 )
 
 // chainSeeds is how many lists TestChainsAreWhole reads.
-const chainSeeds = "SYNCER_CHAIN_SEEDS" // default 30, or 400 in a wide sample
+const chainSeeds = "SYNCER_CHAIN_SEEDS" // default: see enginetest.Worlds
 
 // TestChainsAreWhole reads lists that move between any two pages, without a warehouse: a chain that has no gap has
 // every row that did not change while it was read (syncer-11), whatever the order of the list and the kind of its
@@ -25,7 +25,7 @@ const chainSeeds = "SYNCER_CHAIN_SEEDS" // default 30, or 400 in a wide sample
 func TestChainsAreWhole(t *testing.T) {
 	var gaps, chains atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
-		for seed := range numberFrom(t, chainSeeds, uint64(enginetest.Sample(30, 400))) {
+		for seed := range numberFrom(t, chainSeeds, uint64(enginetest.Worlds(30, 400))) {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				if readMovingChain(t, seed) {

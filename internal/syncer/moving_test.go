@@ -21,7 +21,7 @@ import (
 
 // Lists that move while they are read, from seeds: how many, and the first of them.
 const (
-	movingSeeds = "SYNCER_MOVING_SEEDS" // default 1, or 16 in a wide sample
+	movingSeeds = "SYNCER_MOVING_SEEDS" // default: see enginetest.Worlds
 	movingSeed  = "SYNCER_MOVING_SEED"  // default 4, a small one, or 1 in a wide sample
 )
 
@@ -46,7 +46,7 @@ func TestMovingLists(t *testing.T) {
 	first := numberFrom(t, movingSeed, uint64(enginetest.Sample(4, 1)))
 	var incomplete, runs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
-		for seed := first; seed < first+numberFrom(t, movingSeeds, uint64(enginetest.Sample(1, 16))); seed++ {
+		for seed := first; seed < first+numberFrom(t, movingSeeds, uint64(enginetest.Worlds(1, 16))); seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				m := newMoving(t, w, seed)
