@@ -2,9 +2,9 @@ package dealapi
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"runtime/debug"
+
+	"dealhouse/internal/panics"
 )
 
 // Pages walks a list from Query.Start to its end (dealapi-11 to dealapi-13). While the consumer works on
@@ -45,29 +45,10 @@ func (ch *chain) walk(ctx context.Context, yield func(*Page, error) bool) {
 func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan *Page, ahead-1)
-	var last error              // read after pages is closed
-	var fallen *backgroundPanic // the same
+	var last error // read after pages is closed
 	go func() {
 		defer close(pages)
-		defer func() {
-			if value := recover(); value != nil {
-				fallen = &backgroundPanic{value, debug.Stack()}
-			}
-		}()
-		ch.walk(ctx, func(page *Page, err error) bool {
-			if err != nil {
-				last = err
-				return false
-			}
-			select {
-			case pages <- page:
-				return true
-			case <-ctx.Done():
-				last = ch.client.ended(ctx, request{op: ch.op, url: ch.client.url(ch.query.Path, nil), page: page.Number},
-					ctx.Err())
-				return false
-			}
-		})
+		last = panics.Catch(func() error { return ch.send(ctx, pages) })
 	}()
 	defer func() { // dealapi-6, also when the consumer panics
 		cancel()
@@ -79,23 +60,27 @@ func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, err
 			return
 		}
 	}
-	if fallen != nil {
-		panic(fallen)
-	}
+	panics.Raise(last)
 	if last != nil {
 		yield(nil, last)
 	}
 }
 
-// backgroundPanic carries a panic from the goroutine that fetches to the consumer's, where it can be recovered: in the
-// other it would end the process.
-type backgroundPanic struct {
-	value any
-	stack []byte
+// send fetches pages until the list or ctx ends, and sends each as soon as there is room for it.
+func (ch *chain) send(ctx context.Context, pages chan<- *Page) (last error) {
+	ch.walk(ctx, func(page *Page, err error) bool {
+		if err != nil {
+			last = err
+			return false
+		}
+		select {
+		case pages <- page:
+			return true
+		case <-ctx.Done():
+			last = ch.client.ended(ctx, request{op: ch.op, url: ch.client.url(ch.query.Path, nil), page: page.Number},
+				ctx.Err())
+			return false
+		}
+	})
+	return last
 }
-
-// String is what the panic was about.
-func (p *backgroundPanic) String() string { return fmt.Sprint(p.value) }
-
-// Stack is where it happened.
-func (p *backgroundPanic) Stack() []byte { return p.stack }

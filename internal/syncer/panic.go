@@ -3,7 +3,8 @@ package syncer
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"dealhouse/internal/panics"
 )
 
 // PanicError is a panic that ended a run and nothing else. It is a mistake in this program.
@@ -19,17 +20,12 @@ func (e *PanicError) Error() string {
 
 // Contain runs a part of a run and makes a [*PanicError] of its panic (syncer-10). Every goroutine of a run needs its
 // own: a panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
-func Contain(part func() error) (err error) {
-	defer func() {
-		switch value := recover().(type) {
-		case nil:
-		case interface{ Stack() []byte }: // from a goroutine of the client
-			err = &PanicError{Value: value, Stack: value.Stack()}
-		default:
-			err = &PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return part()
+func Contain(part func() error) error {
+	err := panics.Catch(part)
+	if p, panicked := errors.AsType[*panics.Error](err); panicked {
+		return &PanicError{Value: p.Value, Stack: p.Stack}
+	}
+	return err
 }
 
 func isPanic(err error) bool {

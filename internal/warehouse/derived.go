@@ -2,10 +2,8 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -13,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/panics"
 )
 
 // derived is a table that follows from the rows of a stream: sums of them, or a few of their columns in another order.
@@ -126,49 +125,26 @@ func sideBySide(ctx context.Context, tables []derived, fill func(context.Context
 		if t.after != "" {
 			continue
 		}
-		group.Go(contained(func() error {
-			if err := fill(ctx, t); err != nil {
-				return err
-			}
-			for _, next := range tables[i+1:] {
-				if next.after != t.table {
-					continue
-				}
-				if err := fill(ctx, next); err != nil {
+		group.Go(func() error {
+			return panics.Catch(func() error {
+				if err := fill(ctx, t); err != nil {
 					return err
 				}
-			}
-			return nil
-		}))
+				for _, next := range tables[i+1:] {
+					if next.after != t.table {
+						continue
+					}
+					if err := fill(ctx, next); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
 	}
 	err := group.Wait()
-	if p, panicked := errors.AsType[*panicError](err); panicked {
-		panic(p)
-	}
+	panics.Raise(err)
 	return err
-}
-
-// panicError is a panic of a goroutine, to be raised again in the one that waits for it, where it ends the run alone.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (p *panicError) Error() string { return fmt.Sprint(p.value) }
-
-// Stack is where it came from.
-func (p *panicError) Stack() []byte { return p.stack }
-
-// contained makes an error of a panic.
-func contained(do func() error) func() error {
-	return func() (err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				err = &panicError{value, debug.Stack()}
-			}
-		}()
-		return do()
-	}
 }
 
 // touched are the derived tables that the run changes. All of them are asked about in one query.

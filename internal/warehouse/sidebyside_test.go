@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/panics"
 )
 
 // TestSideBySide holds that tables are filled at the same time, never more than two, each after the one that it reads;
@@ -62,7 +63,7 @@ func TestSideBySide(t *testing.T) {
 	}
 
 	defer func() {
-		if p, is := recover().(*panicError); !is || p.value != "oops" || len(p.Stack()) == 0 {
+		if p, is := recover().(*panics.Error); !is || p.Value != "oops" || len(p.Stack) == 0 {
 			t.Errorf("the panic was %v", p)
 		}
 	}()

@@ -1,0 +1,52 @@
+package panics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func explode() { panic("on purpose") }
+
+// TestRaisedAgain carries a panic through two goroutines: in the last one it still has the place where it happened.
+func TestRaisedAgain(t *testing.T) {
+	t.Parallel()
+	caught := make(chan error)
+	go func() {
+		first := make(chan error)
+		go func() { first <- Catch(func() error { explode(); return nil }) }()
+		caught <- Catch(func() error {
+			Raise(fmt.Errorf("waiting for the other one: %w", <-first))
+			return nil
+		})
+	}()
+	err, is := errors.AsType[*Error](<-caught)
+	if !is || err.Value != "on purpose" || !strings.Contains(string(err.Stack), "panics.explode") {
+		t.Errorf("%v, with the stack\n%s", err, err.Stack)
+	}
+}
+
+// TestNoPanic wants errors to stay what they are, and what is no panic not to be raised.
+func TestNoPanic(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	if err := Catch(func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("the error of a part is %v", err)
+	}
+	if err := Catch(func() error { return nil }); err != nil {
+		t.Errorf("without an error: %v", err)
+	}
+	Raise(nil)
+	Raise(failed)
+}
+
+// TestPanicWithAnError keeps an error that was panicked with apart from one that was returned.
+func TestPanicWithAnError(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	err := Catch(func() error { panic(failed) })
+	if caught, is := errors.AsType[*Error](err); !is || caught.Value != any(failed) || errors.Is(err, failed) {
+		t.Errorf("%#v", err)
+	}
+}
