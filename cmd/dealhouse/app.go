@@ -43,7 +43,6 @@ type app struct {
 	metrics     daemon.Metrics // zero: nobody wants any
 	running     bool           // the command line was understood: later errors are not usage errors
 	unattended  bool           // nobody watches: messages go to the log, in its format
-	limits      chdb.Limits    // of the embedded engine, if others may query it; zero: none
 	download    download       // of the embedded engine
 	fewRows     bool           // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
 	waits       waits

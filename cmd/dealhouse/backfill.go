@@ -11,7 +11,6 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/warehouse"
 )
 
 const backfillLong = `Loads the transactions that were updated within a range of time: from --from up to, but not including, --to.
@@ -130,12 +129,13 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openWarehouse(ctx, cfg) })
+	o := a.opener()
+	w, err := o.whenFree(ctx, cfg, o.orCreate)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	a.share(w, false)
+	o.share(w, false)
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "backfill", exported: exported, registry: registry})
 	if err != nil {

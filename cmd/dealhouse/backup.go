@@ -71,7 +71,8 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err := notWithin(path, dir); err != nil {
 		return err
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+	o := a.opener()
+	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 			return append(all, finding{"warehouse", verdictSkipped, "correct the folder first", exitOK})
 		}
 	}
-	w, err := a.openExisting(ctx, cfg)
+	w, err := a.opener().existing(ctx, cfg)
 	if none, ok := errors.AsType[absent](err); ok {
 		return append(all, finding{"warehouse", verdictWarn,
 			fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})

@@ -182,8 +182,9 @@ func receive() (e errand, listener net.Listener, err error) {
 func (a *app) carryOut(ctx context.Context, e errand, listener net.Listener) (err error) {
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + e.Place.Dir),
 		Database: e.Database}}
-	a.limits = e.Limits
-	w, err := a.open(ctx, cfg, -1)
+	o := a.opener()
+	o.limits = e.Limits
+	w, err := o.open(ctx, cfg, -1)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func migrate(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.openWarehouse(ctx, cfg)
+	w, err := a.opener().orCreate(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func planMigration(ctx context.Context, a *app) (err error) {
 func openToPlan(ctx context.Context, a *app,
 	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
-	w, err = a.openExisting(ctx, cfg)
+	w, err = a.opener().existing(ctx, cfg)
 	if _, none := errors.AsType[absent](err); none {
 		empty, err := os.MkdirTemp("", "dealhouse-plan-")
 		if err != nil {
@@ -113,7 +113,7 @@ func openToPlan(ctx context.Context, a *app,
 		remove = func() error { return os.RemoveAll(empty) }
 		stand := *cfg
 		stand.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
-		if w, err = a.openWarehouse(ctx, &stand); err != nil {
+		if w, err = a.opener().orCreate(ctx, &stand); err != nil {
 			return nil, nil, errors.Join(err, remove())
 		}
 	}

@@ -91,7 +91,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	ask := asking{SQL: sql, Output: c.format.value}
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		w, err := a.openExisting(ctx, cfg)
+		w, err := a.opener().existing(ctx, cfg)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if err := mustExist(dir); err != nil {
 		return err
 	}
-	if w, err := a.join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+	if w, err := a.opener().join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,8 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+	o := a.opener()
+	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
 	if err != nil {
 		return err
 	}

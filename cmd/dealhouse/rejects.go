@@ -103,8 +103,7 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 
 // open opens the warehouse, and completes the filter by its clock.
 func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source,
-	open func(context.Context, *config.Config) (*warehouse.Warehouse, error)) (*warehouse.Warehouse, *config.Config,
-	warehouse.RejectFilter, error) {
+	open opening) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
 		return nil, nil, f, err
@@ -159,7 +158,7 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 	if err := checkLimit(c.limit); err != nil {
 		return err
 	}
-	w, cfg, f, err := c.open(ctx, a, config.Source{}, a.openExisting)
+	w, cfg, f, err := c.open(ctx, a, config.Source{}, a.opener().existing)
 	if err != nil {
 		return err
 	}

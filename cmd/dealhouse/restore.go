@@ -139,7 +139,7 @@ func (a *app) fill(ctx context.Context, cfg *config.Config, dir, path string, m 
 	if err := backup.Extract(ctx, path, taken, m); err != nil {
 		return err
 	}
-	w, err := a.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: -1, Restoring: true})
+	w, err := a.opener().connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: -1, Restoring: true})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/notify"
-	"dealhouse/internal/warehouse"
 )
 
 const runLong = `Runs each enabled stream of each account by its schedule until it is stopped, and serves metrics
@@ -78,7 +77,8 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openAlone(ctx, cfg) })
+	o := a.opener()
+	w, err := o.whenFree(ctx, cfg, o.alone)
 	if dir, _ := cfg.Warehouse.EmbeddedDir(); errors.Is(err, chdb.ErrLocked) {
 		err = cmp.Or(taken(ctx, dir), err)
 	}
@@ -86,7 +86,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	a.share(w, true)
+	o.share(w, true)
 	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	planner.Warehouse = w
 	var d *daemon.Daemon

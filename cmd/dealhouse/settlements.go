@@ -214,7 +214,8 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 		defer f.Close() //nolint:errcheck // it was only read
 		file, source = f, filepath.Base(args[0])
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return a.openExistingToLoad(ctx, cfg) })
+	o := a.opener()
+	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
 	if err != nil {
 		return err
 	}

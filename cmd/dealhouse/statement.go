@@ -244,9 +244,8 @@ changed or opened again. Close months in order, once all of their data is loaded
 			if err != nil {
 				return err
 			}
-			w, err := a.whenFree(cmd.Context(), func() (*warehouse.Warehouse, error) {
-				return a.openExistingToLoad(cmd.Context(), cfg)
-			})
+			o := a.opener()
+			w, err := o.whenFree(cmd.Context(), cfg, o.existingToLoad)
 			if err != nil {
 				return err
 			}

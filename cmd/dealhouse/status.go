@@ -156,7 +156,7 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 
 // readStatus reads the status, which is empty when nothing was ever loaded.
 func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
-	w, err := a.openExisting(ctx, cfg)
+	w, err := a.opener().existing(ctx, cfg)
 	if _, none := errors.AsType[absent](err); none {
 		a.log.Warn(err.Error())
 		return nil, nil

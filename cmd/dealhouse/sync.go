@@ -135,16 +135,17 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	switches := svc.Switches(receivers, jobs)
 	asked := ctx // the time-out below ends sooner
 	defer func() { svc.EndSwitches(asked, switches, results, err) }()
-	open := a.openWarehouse
+	o := a.opener()
+	open := o.orCreate
 	if c.dryRun {
-		open = a.openExistingToLoad
+		open = o.existingToLoad
 	}
-	w, err := a.whenFree(ctx, func() (*warehouse.Warehouse, error) { return open(ctx, cfg) })
+	w, err := o.whenFree(ctx, cfg, open)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	a.share(w, false)
+	o.share(w, false)
 	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "sync", dryRun: c.dryRun, exported: exported, registry: registry})
