@@ -63,7 +63,7 @@ func worlds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("REPORT_WORLDS")
 	if text == "" {
-		return enginetest.Sample(1, 3)
+		return enginetest.Worlds(1, 3)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
