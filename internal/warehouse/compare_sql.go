@@ -13,12 +13,15 @@ func (x script) countStaged() string {
 
 // countBefore is the warehouse's clock, counts the staged rows and their keys, those that are dated ahead, those that
 // are not live as they are, and the rows that readers see, and says whether the account has none at all. A run that has
-// read everything counts what readers see anew. few says that so few rows are staged that their keys fit into sets in
-// memory; of more, none counts as live.
-func (x script) countBefore(scope Scope, few bool) string {
-	keys, other := "(SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID})", "count()"
-	if few {
-		keys = "uniqExact($key)"
+// read everything counts what readers see anew. staged is how many rows there should be. Of few, their keys and contents
+// fit into sets in memory; of more, none counts as live. Keys alone are counted in a set up to keysInSet, in a third of
+// the time that it takes to read them in order, as one processor does.
+func (x script) countBefore(scope Scope, staged uint64) string {
+	keys, other := "uniqExact($key)", "count()"
+	if staged > keysInSet {
+		keys = "(SELECT count() FROM $staging FINAL WHERE run_id = {run:UUID})"
+	}
+	if staged <= fewKeys {
 		other = `countIf(($key, _hash) NOT IN
     (
         SELECT $key, _hash FROM $current FINAL
@@ -32,6 +35,9 @@ FROM $staging
 WHERE run_id = {run:UUID}`,
 		parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
 }
+
+// keysInSet is how many staged keys are counted in a set: each takes up to 50 bytes of memory, in each of the threads.
+const keysInSet = 2_000_000
 
 func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
 

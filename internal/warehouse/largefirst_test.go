@@ -3,6 +3,7 @@ package warehouse
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,6 +42,14 @@ func TestLargeFirstLoad(t *testing.T) {
 	stage(t, w, r, append(pages, sales(again...))...)
 	c, err := w.Writer(r).Plan(t.Context(), Whole, largeFirst+twice)
 	must(t, err)
+	var now int64
+	var rows, distinct, ahead, other, live uint64
+	var none bool
+	must(t, w.conn.QueryRow(t.Context(), w.Writer(r).script.countBefore(Part, keysInSet+1), w.Writer(r).args(time.Now())...).
+		Scan(&now, &rows, &distinct, &ahead, &other, &live, &none))
+	if rows != c.Staged || distinct != c.Distinct || !none {
+		t.Errorf("of more rows: %d of %d keys, the first: %v", rows, distinct, none)
+	}
 	keys, err := w.Writer(r).PlannedKeys(t.Context(), c)
 	must(t, err)
 	if n := text(t, w, "SELECT count() FROM "+r.changes()); n[0] != "0" || len(keys) != largeFirst {

@@ -79,7 +79,7 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 	}
 	var us int64
 	var have uint64
-	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged <= fewKeys), named("account", w.Account),
+	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged), named("account", w.Account),
 		named("run", w.ID.String()), w.cap(now)).
 		Scan(&us, &have, &c.Distinct, &c.Ahead, &other, &c.Live, &c.First); err != nil {
 		return nil, 0, err

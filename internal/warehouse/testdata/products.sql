@@ -207,6 +207,16 @@ WHERE run_id = {run:UUID};
 
 -- countBefore of many rows
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
+    uniqExact(product_key),
+    countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    count(),
+    (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
+    (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
+FROM products_2_staging
+WHERE run_id = {run:UUID};
+
+-- countBefore of more rows than a set holds
+SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),

@@ -419,6 +419,16 @@ WHERE run_id = {run:UUID};
 
 -- countBefore of many rows
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
+    uniqExact(id),
+    countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
+    count(),
+    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
+    (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
+FROM transactions_2_staging
+WHERE run_id = {run:UUID};
+
+-- countBefore of more rows than a set holds
+SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
