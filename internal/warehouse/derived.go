@@ -48,6 +48,7 @@ type derived struct {
 	rebuild func(x script, into string) []string
 	nothing string // the condition on rows that say no more than a missing one; "": there are none
 	once    bool   // what fill gives in a first load has each key once, and may be as many rows as the stream has
+	longest bool   // of the tables of a large first load, it takes longest to fill; of each stream one at most
 	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
 }
 
@@ -106,7 +107,12 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 		return w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...)
 	}
 	if c.allNew() {
-		return sideBySide(ctx, w.filled, fill)
+		long := func(t derived) bool { return t.longest }
+		tables := slices.DeleteFunc(slices.Clone(w.filled), long)
+		if i := slices.IndexFunc(w.filled, long); i >= 0 { // at the end one processor would wait for it
+			tables = slices.Insert(tables, 0, w.filled[i])
+		}
+		return sideBySide(ctx, tables, fill)
 	}
 	for _, t := range w.filled {
 		if err := fill(ctx, t); err != nil {

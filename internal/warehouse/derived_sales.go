@@ -23,6 +23,7 @@ func salesTable() keyed {
 			{"paid_transactions", "Int64", "Those of them that a payout includes"},
 			{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
 		})
+	t.longest = true
 	t.fill = func(x script, delta string, first bool) []string {
 		return []string{t.changedSums(delta, saleSums(x.changedRows(first)+" AS t", "sign"), "", first)}
 	}
