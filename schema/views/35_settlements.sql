@@ -8,29 +8,34 @@ CREATE OR REPLACE VIEW payout_paid
     paid Decimal(38, 4) COMMENT 'Cashback that the payout reports without that of declined transactions; where it has several currencies, or reports none, that of its transactions as stamped [currency_code] (from payouts.total_cashback, declined_cashback, payout_transactions.stamped_cashback)',
     earned Decimal(38, 4) COMMENT 'What its transactions are worth as of now [currency_code] (from payout_transactions.cashback)'
 )
-AS SELECT account, payout_id, (arrayJoin(multiIf(empty(lines), [(CAST('', 'LowCardinality(String)'), ifNull(reported, nothing), nothing)],
-        length(lines) = 1, [(lines[1].1, ifNull(reported, lines[1].2), lines[1].3)],
-        rest = 0, lines, arrayPushBack(lines, (CAST('', 'LowCardinality(String)'), rest, nothing)))) AS part).1 AS currency_code, part.2 AS paid, part.3 AS earned
+-- Planning costs more than running here. A name that stands for an expression is planned wherever it is used, but a
+-- column of a subquery once: so most levels below have one expression.
+AS SELECT account, payout_id, part.1 AS currency_code, part.2 AS paid, part.3 AS earned
 FROM
 (
-    SELECT account, payout_id, lines, reported, toDecimal128(0, 4) AS nothing,
-        toDecimal128(ifNull(reported, stamped) - stamped, 4) AS rest
+    SELECT account, payout_id, arrayJoin(multiIf(empty(lines), [('', ifNull(reported, stamped), stamped)], length(lines) = 1, [(lines[1].1, ifNull(reported, stamped), lines[1].3)],
+        rest = 0, lines, arrayPushBack(lines, ('', rest, toDecimal128(0, 4))))) AS part
     FROM
     (
-        SELECT account, id AS payout_id, toNullable(toDecimal128(total_cashback - declined_cashback, 4)) AS reported FROM payouts
-    ) AS p
-    LEFT JOIN
-    (
-        SELECT account, payout_id, groupArray((currency_code, stamped_worth, now_worth)) AS lines, sum(stamped_worth) AS stamped
+        SELECT account, payout_id, reported, lines, stamped, toDecimal128(ifNull(reported, stamped) - stamped, 4) AS rest
         FROM
         (
-            SELECT account, payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECLINED') AS stamped_worth, sumIf(now_cashback, now_status != 'DECLINED') AS now_worth
-            FROM payout_sums
-            GROUP BY account, payout_id, currency_code
-            ORDER BY account, payout_id, currency_code
-        )
-        GROUP BY account, payout_id
-    ) AS s USING (account, payout_id)
+            SELECT account, id AS payout_id, toNullable(toDecimal128(total_cashback - declined_cashback, 4)) AS reported FROM payouts_latest FINAL WHERE _deleted = 0
+        ) AS p
+        LEFT JOIN
+        (
+            SELECT account, payout_id, arrayZip(sums.1, sums.3, sums.4) AS lines, arraySum(sums.3) AS stamped
+            FROM
+            (
+                -- The number is what keeps a currency whose amounts are 0.
+                SELECT account, payout_id,
+                    sumMap([toString(currency_code)], [stamped_n], [if(stamped_status = 'DECLINED', 0, stamped_cashback)], [if(now_status = 'DECLINED', 0, now_cashback)]) AS sums
+                FROM payout_sums_latest FINAL
+                WHERE stamped_n != 0
+                GROUP BY account, payout_id
+            )
+        ) AS s USING (account, payout_id)
+    )
 )
 COMMENT 'What each payout paid in each currency, and what that is worth now';
 
@@ -57,61 +62,52 @@ CREATE OR REPLACE VIEW settlements
 AS WITH
     last AS
     (
-        SELECT * FROM settlement_revisions ORDER BY revision DESC, at DESC, hash LIMIT 1 BY account, reference
+        SELECT * FROM settlements_log FINAL ORDER BY revision DESC, at DESC, hash LIMIT 1 BY account, reference
     ),
-    -- Payouts of the same amount, for those that do not say which they settle.
+    -- Payouts of the same amount, for those that do not say which they settle. rivals is how many settlements each could be of.
     candidates AS
     (
-        SELECT account, reference, groupArray(payout_id) AS of_amount, arrayFilter(p -> has(extractAll(concat(any(reference), ' ', any(text)), '[0-9]+'), toString(p)), of_amount) AS in_words
-        FROM (SELECT account, reference, text, payout_currency AS currency_code, payout_amount, unit FROM last WHERE empty(payouts) AND payout_amount > 0) AS s
-        INNER JOIN (SELECT account, payout_id, currency_code, paid FROM payout_paid WHERE (account, payout_id) NOT IN (SELECT account, arrayJoin(payouts) FROM last)) AS p USING (account, currency_code)
-        WHERE abs(paid - payout_amount) < unit
-        GROUP BY account, reference
-    ),
-    rivals AS
-    (
-        SELECT account, arrayJoin(of_amount) AS payout_id, count() AS n FROM candidates GROUP BY account, payout_id
-    ),
-    found AS
-    (
-        SELECT account, reference, if(length(in_words) = 1, in_words[1], of_amount[1]) AS payout_id, if(length(in_words) = 1, 'reference', 'amount') AS how
-        FROM candidates
-        WHERE length(in_words) = 1 OR empty(in_words) AND length(of_amount) = 1 AND (account, of_amount[1]) NOT IN (SELECT account, payout_id FROM rivals WHERE n > 1)
-    ),
-    paid_by AS
-    (
-        SELECT account, currency_code, groupArray(payout_id) AS ids, groupArray(paid) AS amounts FROM payout_paid GROUP BY account, currency_code
-    ),
-    listed AS
-    (
-        SELECT account, groupArray(id) AS all_ids FROM payouts GROUP BY account
-    )
-SELECT account, reference, revision, received_on, currency AS currency_code, amount, fee, sent_in AS payout_currency, payout_amount, unit, text, matched_by, settles AS payouts,
-    if(empty(settles), CAST([], 'Array(Decimal(38, 4))'), arrayPushBack(firsts, payout_amount - arraySum(firsts))) AS shares,
-    arrayFilter(p -> NOT has(all_ids, p), settles) AS not_loaded, at, by
-FROM
-(
-    SELECT m.account AS account, m.reference AS reference, m.revision AS revision, m.received_on AS received_on, m.currency AS currency, m.amount AS amount, m.fee AS fee, m.sent_in AS sent_in,
-        m.payout_amount AS payout_amount, m.unit AS unit, m.text AS text, m.matched_by AS matched_by, m.settles AS settles, m.at AS at, m.by AS by, b.ids AS ids, b.amounts AS amounts,
-        arrayMap(p -> if(has(ids, p), amounts[indexOf(ids, p)], toDecimal128(0, 4)), arrayPopBack(settles)) AS paid,
-        -- How much of each payout is paid when this one is, less how much was before it.
-        arrayMap((p, upto) -> greatest(toDecimal128(0, 4), least(m.level - (upto - p), p)) - greatest(toDecimal128(0, 4), least(m.level - payout_amount - (upto - p), p)), paid, arrayCumSum(paid)) AS firsts
-    FROM
-    (
-        SELECT *, sum(payout_amount) OVER (PARTITION BY account, sent_in, settles ORDER BY received_on, reference ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level
+        SELECT account, reference, groupArray(payout_id) AS of_amount, arrayFilter(p -> has(extractAll(concat(any(reference), ' ', any(text)), '[0-9]+'), toString(p)), of_amount) AS in_words, max(n) AS rivals
         FROM
         (
-            SELECT l.account AS account, l.reference AS reference, l.revision AS revision, l.received_on AS received_on, l.currency_code AS currency, l.amount AS amount, l.fee AS fee,
-                l.payout_currency AS sent_in, l.payout_amount AS payout_amount, l.unit AS unit, l.text AS text, l.at AS at, l.by AS by,
-                multiIf(notEmpty(l.payouts), 'named', ifNull(f.how, '')) AS matched_by,
-                multiIf(notEmpty(l.payouts), l.payouts, ifNull(f.how, '') != '', [ifNull(f.payout_id, toInt64(0))], CAST([], 'Array(Int64)')) AS settles
-            FROM last AS l
-            LEFT JOIN found AS f ON f.account = l.account AND f.reference = l.reference
+            SELECT account, reference, text, payout_id, count() OVER (PARTITION BY account, payout_id) AS n
+            FROM (SELECT account, reference, text, payout_currency AS currency_code, payout_amount, unit FROM last WHERE empty(payouts) AND payout_amount > 0) AS s
+            INNER JOIN (SELECT account, payout_id, currency_code, paid FROM payout_paid WHERE (account, payout_id) NOT IN (SELECT account, arrayJoin(payouts) FROM last)) AS p USING (account, currency_code)
+            WHERE abs(paid - payout_amount) < unit
         )
-    ) AS m
-    LEFT JOIN paid_by AS b ON b.account = m.account AND b.currency_code = m.sent_in
-) AS n
-LEFT JOIN listed USING (account)
+        GROUP BY account, reference
+    )
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, text, matched_by, settles AS payouts,
+    if(empty(settles), CAST([], 'Array(Decimal(38, 4))'), arrayPushBack(firsts, payout_amount - arraySum(firsts))) AS shares,
+    arrayExcept(settles, ids) AS not_loaded, at, by
+FROM
+(
+    SELECT *,
+        -- How much of each payout is paid when this one is, less how much was before it.
+        arrayMap((p, upto) -> greatest(toDecimal128(0, 4), least(level - (upto - p), p)) - greatest(toDecimal128(0, 4), least(level - payout_amount - (upto - p), p)), paid, arrayCumSum(paid)) AS firsts
+    FROM
+    (
+        SELECT *, arrayMap(p -> arrayFirst((amount, id, currency) -> id = p AND currency = payout_currency, amounts, ids, currencies), arrayPopBack(settles)) AS paid
+        FROM
+        (
+            SELECT *, sum(payout_amount) OVER (PARTITION BY account, payout_currency, settles ORDER BY received_on, reference ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level
+            FROM
+            (
+                SELECT *, multiIf(matched_by = 'named', payouts, matched_by = 'reference', in_words, matched_by = 'amount', of_amount, []) AS settles
+                FROM
+                (
+                    SELECT l.*, of_amount, in_words, multiIf(notEmpty(payouts), 'named', length(in_words) = 1, 'reference', length(of_amount) = 1 AND rivals = 1, 'amount', '') AS matched_by
+                    FROM last AS l
+                    LEFT JOIN candidates USING (account, reference)
+                )
+            )
+        ) AS m
+        LEFT JOIN
+        (
+            SELECT account, groupArray(payout_id) AS ids, groupArray(toString(currency_code)) AS currencies, groupArray(paid) AS amounts FROM payout_paid GROUP BY account
+        ) AS b USING (account)
+    )
+)
 COMMENT 'What reached the bank, with the payouts that it settles: the last revision of each settlement';
 
 CREATE OR REPLACE VIEW payout_three_way
