@@ -23,39 +23,40 @@ var freshLooks = freshModes + " AND " + notAhead
 // watermark, and with it all is loaded.
 const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
 
-// selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once for all but what
-// has failed since the last success: there may be a million. What has failed is read without FINAL. A row that was
-// replaced by that of a success began with it, and so does not count.
+// selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once: there may be a
+// million. Planning costs more than running where there are few, and a column of a subquery is planned once, but a name
+// that stands for an expression wherever it is used.
 func selectStandings() string {
-	return sql(`SELECT r.account, r.stream, r.last_success, r.looked_at, r.last_full, r.last_failure, r.last_run, r.last_outcome, r.last_error, r.last_waiting,
-    ifNull(f.faults, 0), if(ifNull(f.faults, 0) = 0, NULL, f.since), ifNull(f.fault, ''), ifNull(f.fault_error, ''),
-    parseDateTime64BestEffortOrNull(nullIf(w.value, ''), 3, 'UTC'), ifNull(c.value, ''), now64(3, 'UTC')
+	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
+    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
+    length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
+    parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
 (
-    SELECT account, stream, maxIf(finished_at, good) AS last_success,
-        minIf(started_at, mode = $initial) AS first_load, countIf(good AND mode = $initial) > 0 AS loaded_first,
-        maxIf(started_at, good AND mode != $initial) AS last_look, minIf(toNullable(started_at), good AND mode != $initial) AS first_look,
-        nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')) AS looked_at,
-        if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look) AS looked_first,
-        ifNull(maxIf(toNullable(started_at), good AND $whole), looked_first) AS last_full,
-        maxIf(finished_at, $faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
-        argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
-        argMaxIf(waiting, started_at, $published AND $whole) AS last_waiting
-    FROM (SELECT account, stream, started_at, finished_at, outcome, mode, error, waiting, $succeeded AS good FROM sync_runs WHERE $fresh)
-    GROUP BY account, stream
+    SELECT *, arrayFilter(began -> began > last_good, faults_ever) AS faults
+    FROM
+    (
+        SELECT account, stream, maxIf(finished_at, good) AS last_success,
+            minIf(started_at, initial) AS first_load, countIf(good AND initial) > 0 AS loaded_first,
+            maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
+            maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
+            maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
+            argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+            argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
+            groupArrayIf(started_at, faulty) AS faults_ever, argMaxIf(outcome, (started_at, version), faulty) AS fault, argMaxIf(error, (started_at, version), faulty) AS fault_error
+        FROM
+        (
+            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good, mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
+            FROM sync_runs_log FINAL WHERE $fresh
+        )
+        GROUP BY account, stream
+    )
 ) AS r
 LEFT JOIN
 (
-    SELECT b.account AS account, b.stream AS stream, uniqExact(b.run_id) AS faults, min(b.started_at) AS since,
-        argMax(b.outcome, (b.started_at, b.version)) AS fault, argMax(b.error, (b.started_at, b.version)) AS fault_error
-    FROM (SELECT account, stream, run_id, started_at, outcome, error, version FROM sync_runs_log WHERE $fresh AND $faulty) AS b
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
-        ON b.account = good.account AND b.stream = good.stream
-    WHERE b.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC'))
-    GROUP BY b.account, b.stream
-) AS f ON r.account = f.account AND r.stream = f.stream
-LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
-LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = $scope) AS c ON r.account = c.account AND r.stream = c.stream
+    SELECT account, stream, anyIf(value, name = 'watermark') AS watermark, anyIf(value, name = $scope) AS scope
+    FROM sync_state_log FINAL WHERE name IN ('watermark', $scope) GROUP BY account, stream
+) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes,
 		"initial": quote(ModeInitial), "scope": quote(StateScope),
