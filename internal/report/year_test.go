@@ -165,6 +165,7 @@ func playYear(t *testing.T) *year {
 // that is short, and one that was taken back.
 func (y *year) bank(t *testing.T) ThreeWay {
 	t.Helper()
+	y.unsettled(t)
 	_, err := y.importText(t, settlement.Options{Source: "bank-2026.csv", By: "ann"}, bankHeader+
 		"SEPA-0401,2026-04-02,EUR,28.54,1.50,,,200,\"transfer of payout 200, less a fee\"\n"+
 		"SEPA-0501,2026-05-04,EUR,20.00,,,,201,first part\n"+

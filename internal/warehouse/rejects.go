@@ -80,8 +80,16 @@ type OpenRejects struct {
 	Rejects         uint64
 }
 
-// CountOpenRejects counts what a retry would try.
+// CountOpenRejects counts what a retry would try. Mostly nothing was ever rejected, and to see that costs a twentieth of
+// planning the view.
 func (r Reader) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
+	var n uint64
+	if err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM rejects_log LIMIT 1)").Scan(&n); err != nil {
+		return nil, fmt.Errorf("looking for rejected records: %w", err)
+	}
+	if n == 0 {
+		return nil, nil
+	}
 	rows, err := r.conn.Query(ctx, countOpenRejects, f.args()...)
 	all, err := scanned(rows, err, func(x *OpenRejects) []any { return []any{&x.Account, &x.Stream, &x.Rejects} })
 	if err != nil {

@@ -140,6 +140,18 @@ func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout 
 		named("payout", fmt.Sprint(payout)))
 }
 
+// anySettlement reports whether anything was ever imported of an account, or of any. Where nothing was, to plan the
+// statements that match payouts with it costs many times what this does.
+func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
+	var n uint64
+	err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1)",
+		account).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("reading whether settlements were imported: %w", err)
+	}
+	return n > 0, nil
+}
+
 // CountSettlements is how many settlements of an account were imported.
 func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
 	err = r.conn.QueryRow(ctx, "SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String}",
@@ -151,6 +163,9 @@ func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64,
 }
 
 func (r Reader) settlements(ctx context.Context, and string, args ...any) ([]Settlement, error) {
+	if some, err := r.anySettlement(ctx, args[0]); !some || err != nil {
+		return nil, err
+	}
 	rows, err := r.conn.Query(ctx, sql(`SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account)$and
@@ -188,11 +203,26 @@ func (r Reader) ThreeWaysOfPayout(ctx context.Context, account string, payout in
 		named("payout", fmt.Sprint(payout)))
 }
 
+// unsettledThreeWay is what payout_three_way is while no settlement was imported.
+const unsettledThreeWay = `
+(
+    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
+        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
+    FROM payout_paid AS p
+    GROUP BY account, payout_id, currency_code
+)`
+
 func (r Reader) threeWays(ctx context.Context, and string, args ...any) ([]ThreeWay, error) {
+	from := "payout_three_way"
+	if some, err := r.anySettlement(ctx, args[0]); err != nil {
+		return nil, err
+	} else if !some {
+		from = unsettledThreeWay
+	}
 	rows, err := r.conn.Query(ctx, sql(`SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
-FROM payout_three_way
+FROM $from
 WHERE {account:String} IN ('', account)$and
-ORDER BY account, payout_id DESC, currency_code`, parts{"and": and}), args...)
+ORDER BY account, payout_id DESC, currency_code`, parts{"and": and, "from": from}), args...)
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
 		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
 			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
