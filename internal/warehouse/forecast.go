@@ -3,6 +3,7 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -27,9 +28,24 @@ type UnpaidCohort struct {
 // from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many
 // months before a payout it begins. The same cohort may come several times, in parts.
 func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
-	horizon int) (all []UnpaidCohort, err error) {
-	for ; from.Before(to); from = from.AddDate(0, cohortMonths, 0) {
-		until := from.AddDate(0, cohortMonths, 0)
+	horizon int) ([]UnpaidCohort, error) {
+	var versions uint64
+	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
+		named("to", fmt.Sprint(to.UnixMilli())), named("limit", fmt.Sprint(cohortVersions+1))).Scan(&versions)
+	if err != nil {
+		return nil, fmt.Errorf("reading how many transactions account %s had in the past: %w", account, err)
+	}
+	if versions > cohortVersions {
+		return r.unpaidCohorts(ctx, account, from, to, horizon, cohortMonths)
+	}
+	return r.unpaidCohorts(ctx, account, from, to, horizon, math.MaxInt16)
+}
+
+// unpaidCohorts looks at the sales of so many months together.
+func (r Reader) unpaidCohorts(ctx context.Context, account string, from, to time.Time,
+	horizon, months int) (all []UnpaidCohort, err error) {
+	for ; from.Before(to); from = from.AddDate(0, months, 0) {
+		until := from.AddDate(0, months, 0)
 		if until.After(to) {
 			until = to
 		}
@@ -46,8 +62,19 @@ func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time
 	return all, nil
 }
 
-// cohortMonths is of how many months the sales are looked at together: the memory for it grows with them.
-const cohortMonths = 6
+// The memory for cohorts grows with the sales that are looked at together: where there are more versions of them than
+// cohortVersions, they are those of cohortMonths. To plan the statement takes longer than to run it over few.
+const (
+	cohortMonths   = 6
+	cohortVersions = 100_000
+)
+
+const selectSomeVersions = `SELECT count() FROM
+(
+    SELECT 1 FROM transactions_versions
+    WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+    LIMIT {limit:UInt64}
+)`
 
 // selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the
 // last version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
