@@ -93,7 +93,7 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 		return nil, err
 	}
 	f := a.Rules
-	f.Account, f.Payout = a.Account, &a.Payout
+	f.Account, f.Payout, f.WithoutTransactions = a.Account, &a.Payout, true
 	r, err := Reconcile(ctx, w, f)
 	if err != nil {
 		return nil, err

@@ -97,8 +97,11 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 	if err := r.readAcknowledgements(ctx, w); err != nil {
 		return r, err
 	}
-	if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
-		return r, err
+	// A payout that is there has none: they carry the id of one that is not.
+	if there := f.Payout != nil && f.Account != "" && len(payouts) > 0; !there {
+		if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
+			return r, err
+		}
 	}
 	if f.Payout != nil {
 		if !f.WithoutTransactions {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,8 +142,9 @@ func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acte
 	}
 	switch {
 	case errors.Is(err, report.ErrMonthClosed):
-		if now, err := report.NewStatement(ctx, op.o.Warehouse, q.Account, month); err == nil && now.Close != nil {
-			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, now.Close.By)}, nil
+		closes, failed := op.o.Warehouse.Closes(ctx, q.Account)
+		if i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) }); failed == nil && i >= 0 {
+			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, closes[i].By)}, nil
 		}
 		return acted, &RefusalError{Reason: err.Error()}
 	case errors.Is(err, report.ErrMonthOpen):
