@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,14 +43,17 @@ func poison(t *testing.T, b *bench) {
 }
 
 // TestEscaping lets hostile text come from everywhere it can: records, errors of the service, errors of this process,
-// the configuration's schedule.
+// the configuration's schedule. The pages that have it are also those whose headers are looked at.
 func TestEscaping(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	all := slices.Clone(b.streams)
 	poison(t, b)
 	b.pay(t, firstPayout, 1, "1")
 	b.sell(t, 1, "CONFIRMED", "1", hostile, firstPayout)
-	b.mustSync(t, "acme", "coupons", "transactions", "payouts")
+	b.narrow("coupons", "transactions", "payouts")
+	b.mustSync(t, "acme", b.configured("acme")...)
+	b.streams = all
 	b.doubt(t, "acme", "payouts")
 	b.fail(t, "acme", "coupons")
 	b.change("globex", "coupons", func(s *Stream) { s.LastError, s.Schedule = `"'>`+hostile, hostile })
@@ -58,6 +62,13 @@ func TestEscaping(t *testing.T) {
 	})
 	x := b.serve(t, nil)
 	x.soon(t, "Compared ")
+	t.Run("text", func(t *testing.T) { testEscaped(t, x) })
+	t.Run("headers", func(t *testing.T) { testHeaders(t, x) })
+}
+
+// testEscaped wants hostile text to be text, and all of it to be shown.
+func testEscaped(t *testing.T, x *site) {
+	t.Helper()
 	for path, least := range map[string]int{"/": 5, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2,
 		"/streams/acme/payouts": 2, "/payouts": 1} {
 		body := x.page(t, path)

@@ -30,14 +30,9 @@ func as(user, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(user, password) }
 }
 
-// TestHeaders wants every answer to forbid what a page has no need of, and no page to need it.
-func TestHeaders(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.narrow("coupons", "transactions", "products")
-	b.mustSync(t, "acme", b.configured("acme")...)
-	b.fail(t, "acme", "coupons")
-	x := b.serve(t, nil)
+// testHeaders wants every answer to forbid what a page has no need of, and no page to need it.
+func testHeaders(t *testing.T, x *site) {
+	t.Helper()
 	inline := regexp.MustCompile(`(?i)<script(\s[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
 	outside := regexp.MustCompile(`(?i)(src|href)="(https?:)?//`)
 	for _, path := range []string{"/", "/streams/acme/coupons", "/streams/acme/transactions", "/streams/globex/products",
