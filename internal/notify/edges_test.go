@@ -75,7 +75,8 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	record(findings)
-	expect("findings", []string{"Payouts: 2 new findings of acme"}, []string{"Payouts: 2 new findings of acme"},
+	h.streams[3].Enabled = false // globex transactions, which fails
+	expect("findings, and a stream is configured no more", []string{"Payouts: 2 new findings of acme"}, []string{"Payouts: 2 new findings of acme"},
 		[]string{"Payouts: 2 new findings of acme"})
 	if enginetest.Wide() {
 		record(findings[:1])
@@ -102,7 +103,9 @@ func TestEdges(t *testing.T) {
 		h.carry("acme", "coupons", 100, map[string]uint64{"code": code, "logo": logo})
 	}
 	carry(100, 100)
-	expect("all fields are there", nil, nil, nil)
+	h.streams[3].Enabled = true
+	expect("all fields are there, and the stream is configured again and fails still",
+		[]string{"Failing: transactions of globex"}, nil, nil)
 	carry(0, 100)
 	vanished := []string{"The API no longer sends what it used to send: 1 field of acme"}
 	expect("a field vanishes", vanished, vanished, nil)
