@@ -100,7 +100,7 @@ func TestFaultMatrix(t *testing.T) {
 			continue // the smallest sample is of the kinds that keep state
 		}
 		t.Run(stream, func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			x := serve(t, tinyWorld(11, stream))
 			c := cell{world: x, store: w, worker: newWorker(t, x, w.Database(), stream, clocks{}), stream: stream}
 			c.clean(t)
@@ -224,7 +224,7 @@ func TestDecodeFaults(t *testing.T) {
 	w := open(t)
 	for _, stream := range chosenKinds(0) {
 		t.Run(stream, func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			x := serve(t, tinyWorld(12, stream))
 			v := newWorker(t, x, w.Database(), stream, clocks{})
 			job := v.job(t, stream, stream)

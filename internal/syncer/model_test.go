@@ -45,7 +45,7 @@ func TestModel(t *testing.T) {
 	for i := range setting(t, modelHistories, enginetest.Sample(1, 20)) {
 		seed := first + i
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			h := newHistory(t, w, uint64(seed))
 			t.Cleanup(func() {
 				if t.Failed() {

@@ -48,7 +48,7 @@ func TestMovingLists(t *testing.T) {
 	t.Run("seeds", func(t *testing.T) {
 		for seed := first; seed < first+numberFrom(t, movingSeeds, uint64(enginetest.Worlds(1, 16))); seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-				t.Parallel()
+				beside(t)
 				m := newMoving(t, w, seed)
 				m.play()
 				incomplete.Add(m.incomplete)

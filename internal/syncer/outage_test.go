@@ -26,7 +26,7 @@ func TestWarehouseComesBack(t *testing.T) {
 	w := open(t)
 	for _, stream := range chosenKinds(1) {
 		t.Run(stream, func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			x := serve(t, tinyWorld(17, stream))
 			v := newWorker(t, x, w.Database(), stream, clocks{})
 			for turn := range enginetest.Sample(1, 2) {

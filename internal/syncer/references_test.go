@@ -290,7 +290,7 @@ func TestReferenceFaults(t *testing.T) {
 			continue // much like another one of these
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			var requests atomic.Int64
 			mux := http.NewServeMux()
 			mux.HandleFunc("/v1/deals/cashback-offers",

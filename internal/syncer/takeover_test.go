@@ -20,7 +20,7 @@ func TestTakenOver(t *testing.T) {
 	w := open(t)
 	for kind, stream := range []string{"coupons", "products"}[:enginetest.Sample(1, 2)] { // without and with a checkpoint
 		t.Run(stream, func(t *testing.T) {
-			t.Parallel()
+			beside(t)
 			x := serve(t, tinyWorld(14, stream))
 			slow, quick := newWorker(t, x, w.Database(), stream, clocks{}), newWorker(t, x, w.Database(), stream, clocks{})
 			if _, err := slow.Run(t.Context(), slow.job(t, stream, stream)); err != nil {
