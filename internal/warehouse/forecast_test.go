@@ -24,7 +24,8 @@ FROM numbers(400)`))
 		for _, c := range all {
 			key := fmt.Sprint(c.Currency, c.Due, c.ToGo, c.Confirmed)
 			sum := byCohort[key]
-			byCohort[key] = UnpaidCohort{Count: sum.Count + c.Count, Unpaid: sum.Unpaid.Add(c.Unpaid), Paid: sum.Paid.Add(c.Paid)}
+			byCohort[key] = UnpaidCohort{Count: sum.Count + c.Count, Unpaid: sum.Unpaid.Add(c.Unpaid),
+				Paid: sum.Paid.Add(c.Paid)}
 		}
 		for key, c := range byCohort {
 			lines = append(lines, fmt.Sprint(key, c.Count, c.Unpaid, c.Paid))

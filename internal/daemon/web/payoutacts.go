@@ -143,7 +143,8 @@ func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acte
 	switch {
 	case errors.Is(err, report.ErrMonthClosed):
 		closes, failed := op.o.Warehouse.Closes(ctx, q.Account)
-		if i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) }); failed == nil && i >= 0 {
+		i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) })
+		if failed == nil && i >= 0 {
 			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, closes[i].By)}, nil
 		}
 		return acted, &RefusalError{Reason: err.Error()}
