@@ -279,12 +279,12 @@ func TestServeWarehouse(t *testing.T) {
 	hanging, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	req, err := http.NewRequestWithContext(hanging, http.MethodPost, url,
-		strings.NewReader("SELECT sleepEachRow(0.00001) FROM numbers(1000000000)"))
+		strings.NewReader("SELECT sleepEachRow(0.00001), repeat('x', 20) FROM numbers(1000000000)"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.SetBasicAuth("bi", httpSecret)
-	resp, err := http.DefaultClient.Do(req) // returns with the first rows: the query runs, for hours
+	resp, err := http.DefaultClient.Do(req) // returns with the first block: the query runs, for hours
 	if err != nil {
 		t.Fatal(err)
 	}

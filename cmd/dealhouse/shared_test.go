@@ -88,6 +88,18 @@ func orAll(streams []string) []string {
 	return streams
 }
 
+// ofAcme leaves the second account to another step of the test, unless a wide sample is asked for.
+func ofAcme() []string {
+	if enginetest.Wide() {
+		return nil
+	}
+	return []string{"--account", "acme"}
+}
+
+// someOfAcme are the streams of the first account, or none, which means all of all accounts, where a wide sample is
+// asked for.
+func someOfAcme(streams ...string) []string { return append(narrow(streams...), ofAcme()...) }
+
 // narrow are the streams that are given, or none, which means all, where a wide sample is asked for.
 func narrow(streams ...string) []string {
 	if enginetest.Wide() {
