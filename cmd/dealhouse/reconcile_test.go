@@ -164,8 +164,8 @@ func TestReconcile(t *testing.T) {
 	defer hold(t, b.dir)() // to open the engine for each command takes longer than the command
 	b.play(t)
 
-	got := b.call(t, "reconcile")
-	got.want(t, 0)
+	got := b.call(t, "reconcile", "--fail-on-mismatch")
+	got.want(t, 1)
 	b.golden(t, "reconcile.txt", got.out)
 	for payout, words := range map[string][]string{
 		"101": {"matched", "nothing to do"},
@@ -187,7 +187,11 @@ func TestReconcile(t *testing.T) {
 			}
 		}
 	}
-	b.call(t, "reconcile", "--fail-on-mismatch").want(t, 1)
+	if enginetest.Wide() { // without the flag it ends with 0, as the tables show too
+		plain := b.call(t, "reconcile")
+		plain.want(t, 0)
+		b.golden(t, "reconcile.txt", plain.out)
+	}
 	b.call(t, "reconcile", "--payout", "101", "--fail-on-mismatch").want(t, 0)
 	b.call(t, "reconcile", "--payout", "5").want(t, 2, "there is no payout 5")
 	text, err := os.ReadFile(b.config)
@@ -292,6 +296,15 @@ func checkCSV(t *testing.T, b *books) {
 			t.Errorf("payout 104: %v", row)
 		}
 	}
+	if rows := b.table(t, "--list", "exceptions"); len(rows) != 2 || rows[1]["transaction_id"] != saleID(5) ||
+		rows[1]["status_when_paid"] != "PENDING" || rows[1]["difference"] != "12.34" {
+		t.Errorf("exceptions: %v", rows)
+	}
+	got := b.call(t, "reconcile", "-o", "csv", "--payout", "102")
+	got.shows(t, `'=cmd|' /C calc'!A0`, "PENDING,12.34,changed,DECLINED,123.40,12.34,0.00,102,")
+	if !enginetest.Wide() { // checkJSON has the other two lists
+		return
+	}
 	if rows := b.table(t, "--list", "orphans"); len(rows) != 1 || rows[0]["payout_id"] != "999" ||
 		rows[0]["cashback"] != "17.05" {
 		t.Errorf("orphans: %v", rows)
@@ -300,12 +313,6 @@ func checkCSV(t *testing.T, b *books) {
 		rows[0]["cashback"] != "4.20" {
 		t.Errorf("overdue: %v", rows)
 	}
-	if rows := b.table(t, "--list", "exceptions"); len(rows) != 2 || rows[1]["transaction_id"] != saleID(5) ||
-		rows[1]["status_when_paid"] != "PENDING" || rows[1]["difference"] != "12.34" {
-		t.Errorf("exceptions: %v", rows)
-	}
-	got := b.call(t, "reconcile", "-o", "csv", "--payout", "102")
-	got.shows(t, `'=cmd|' /C calc'!A0`, "PENDING,12.34,changed,DECLINED,123.40,12.34,0.00,102,")
 }
 
 func checkJSON(t *testing.T, b *books) {
