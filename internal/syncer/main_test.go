@@ -104,9 +104,9 @@ func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) 
 	return jobs
 }
 
-// beside lets subtests that share a warehouse run beside each other in a wide sample. The few of the narrow one take turns:
-// parallel ones would wait until every other test has begun, and so each of their parents would keep a database of its own
-// meanwhile, which takes hundreds of statements to make.
+// beside lets subtests that share a warehouse run beside each other in a wide sample. The few of the narrow one take
+// turns: parallel ones would wait until every other test has begun, and each of their parents would keep a database of
+// its own meanwhile, which takes hundreds of statements to make.
 func beside(t *testing.T) {
 	t.Helper()
 	if enginetest.Wide() {
