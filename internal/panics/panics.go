@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 )
 
 // Error is a panic that was caught. It is a mistake in this program.
@@ -34,6 +35,18 @@ func Catch(part func() error) (err error) {
 		}
 	}()
 	return part()
+}
+
+// AtOnce does several things at the same time, and waits for all of them. The error is nil, or has an [*Error] for each
+// that panicked.
+func AtOnce(all ...func()) error {
+	var group sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, do := range all {
+		group.Go(func() { errs[i] = Catch(func() error { do(); return nil }) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // Raise panics if err has an [*Error] in it, with that. Otherwise it does nothing.

@@ -50,3 +50,19 @@ func TestPanicWithAnError(t *testing.T) {
 		t.Errorf("%#v", err)
 	}
 }
+
+// TestAtOnce does all at the same time, and says which panicked when all have ended.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	first, second := make(chan struct{}), make(chan struct{})
+	if err := AtOnce(func() { close(first); <-second }, func() { close(second); <-first }); err != nil {
+		t.Error(err)
+	}
+
+	panicked, ended := make(chan struct{}), false
+	err := AtOnce(func() { defer close(panicked); explode() }, func() { <-panicked; ended = true })
+	e, is := errors.AsType[*Error](err)
+	if !is || e.Value != "on purpose" || !strings.Contains(string(e.Stack), "panics.explode") || !ended {
+		t.Errorf("%v, the other one ended: %v", err, ended)
+	}
+}

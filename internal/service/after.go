@@ -2,9 +2,7 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"dealhouse/internal/config"
@@ -35,24 +33,13 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 		return err
 	})
 	s.noteFields(ctx, w, results)
-	atOnce(func() { // each keeps one processor busy
+	panics.Raise(panics.AtOnce(func() { // each keeps one processor busy
 		part("check quality", func(ctx context.Context) error { s.checkQuality(ctx, w, results); return nil })
 	}, func() {
 		part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
-	})
+	}))
 	// Not beside them: what was found again just now is not old any more.
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
-}
-
-// atOnce does several things at the same time. When one of them panics, so does the caller, once all have ended.
-func atOnce(all ...func()) {
-	var group sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, do := range all {
-		group.Go(func() { errs[i] = panics.Catch(func() error { do(); return nil }) })
-	}
-	group.Wait()
-	panics.Raise(errors.Join(errs...))
 }
 
 // reconcileAgain is the time after which payouts are reconciled again even if nothing has changed: sales become overdue

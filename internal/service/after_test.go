@@ -2,12 +2,10 @@ package service
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/panics"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -123,22 +121,5 @@ func TestAfterIncompleteRuns(t *testing.T) {
 	r.Record.Written.Payouts = 1
 	if New(Options{}).concernsPayouts(r) {
 		t.Error("payouts are reconciled with what may lack rows")
-	}
-}
-
-// TestAtOnce does all at the same time, and passes a panic on when all have ended.
-func TestAtOnce(t *testing.T) {
-	t.Parallel()
-	first, second := make(chan struct{}), make(chan struct{})
-	atOnce(func() { close(first); <-second }, func() { close(second); <-first })
-
-	panicked, ended := make(chan struct{}), false
-	err := panics.Catch(func() error {
-		atOnce(func() { defer close(panicked); panic("oops") }, func() { <-panicked; ended = true })
-		return nil
-	})
-	p, is := errors.AsType[*panics.Error](err)
-	if !is || p.Value != "oops" || !strings.Contains(string(p.Stack), "TestAtOnce") || !ended {
-		t.Errorf("%v, ended %v", err, ended)
 	}
 }
