@@ -342,6 +342,7 @@ func ofAll() []statement {
 		statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)},
 		statement{"selectEachChange", selectEachChange(nil)},
 		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)},
+		statement{"selectSomeVersions", selectSomeVersions},
 		statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},
 		statement{"selectRecordVersions", selectRecordVersions(catalog.Payouts())})
 	all = append(all, ofUpkeep()...)

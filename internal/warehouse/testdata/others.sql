@@ -22,6 +22,9 @@ GROUP BY day ORDER BY day;
 SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
 FROM statement_closes WHERE account = {account:String} ORDER BY month;
 
+-- Reader.CountOpenRejects
+SELECT count() FROM (SELECT 1 FROM rejects_log LIMIT 1);
+
 -- Reader.CountSettlements
 SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String};
 
@@ -88,6 +91,9 @@ SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, 
 
 -- Reader.VanishedFields
 SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
+
+-- Reader.anySettlement
+SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1);
 
 -- Reader.loadedMark
 SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),

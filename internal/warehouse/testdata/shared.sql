@@ -576,6 +576,14 @@ FROM
 GROUP BY currency, month, togo, confirmed
 ORDER BY currency, month, togo, confirmed;
 
+-- selectSomeVersions
+SELECT count() FROM
+(
+    SELECT 1 FROM transactions_versions
+    WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+    LIMIT {limit:UInt64}
+);
+
 -- selectLoadedDays
 SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
 FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references')
