@@ -217,7 +217,7 @@ FROM payout_three_way ORDER BY payout_id DESC, currency_code`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err says it
+	defer rows.Close()
 	var want []string
 	for rows.Next() {
 		var p warehouse.ThreeWay
