@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ type Pool struct {
 	once   sync.Once
 
 	mu   sync.Mutex
-	idle []*Conn
+	idle []*Conn // the longest idle first
+	made int     // connections that are open, idle or lent
 }
 
 // NewPool makes a pool of n connections, which open makes when they are needed.
@@ -59,28 +61,41 @@ func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (
 	}
 	c, err := p.open()
 	if err != nil {
+		p.forget()
 		p.tokens <- struct{}{}
 		return nil, fmt.Errorf("open one more connection to the embedded engine: %w", err)
 	}
 	return c, nil
 }
 
+// forget notes that there is one connection less.
+func (p *Pool) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made--
+}
+
+// pick takes an idle connection that already is at the database and settings. Without one, it returns nil for a new
+// one, as long as there may be more: a run sends few kinds of statements in turn, and where each kind has a connection,
+// none of them needs a SET before it. After that, it takes the one that was not used for longest.
 func (p *Pool) pick(db string, settings map[string]string) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.idle)
-	if n == 0 {
-		return nil
-	}
-	at := n - 1
-	for i := n - 1; i >= 0; i-- {
+	at := -1
+	for i := len(p.idle) - 1; i >= 0 && at < 0; i-- {
 		if p.idle[i].matches(db, settings) {
 			at = i
-			break
 		}
 	}
+	if at < 0 {
+		if p.made < cap(p.tokens) {
+			p.made++
+			return nil
+		}
+		at = 0
+	}
 	c := p.idle[at]
-	p.idle = append(p.idle[:at], p.idle[at+1:]...)
+	p.idle = slices.Delete(p.idle, at, at+1)
 	return c
 }
 
@@ -88,6 +103,7 @@ func (p *Pool) pick(db string, settings map[string]string) *Conn {
 func (p *Pool) Put(c *Conn) {
 	if c.Unknown {
 		c.Close()
+		p.forget()
 	} else {
 		p.mu.Lock()
 		p.idle = append(p.idle, c)
