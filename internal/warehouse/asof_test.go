@@ -35,7 +35,7 @@ func TestAsOf(t *testing.T) {
 		at := text(t, w, "SELECT toString(now64(3, 'UTC'))")[0]
 		shown[stream] = append(shown[stream], moment{at, look(stream)})
 	}
-	compare := func(newest int) {
+	compare := func(newest int) { // with what was shown after so many of the newest runs
 		t.Helper()
 		for _, stream := range streams {
 			for i, m := range shown[stream] {
@@ -46,6 +46,9 @@ func TestAsOf(t *testing.T) {
 					t.Errorf("%s after run %d of %d: %s", stream, i+1, len(shown[stream]), d)
 				}
 			}
+			if newest == 1 && !enginetest.Wide() {
+				continue
+			}
 			if rows := look(stream + "_as_of(at = '2020-01-01 00:00:00')"); rows != "" {
 				t.Errorf("%s had rows before the first run: %s", stream, rows)
 			}
@@ -53,7 +56,7 @@ func TestAsOf(t *testing.T) {
 	}
 	compare(len(shown["coupons"]) + len(shown["transactions"]))
 	for _, stream := range streams {
-		for i, m := range shown[stream] {
+		for i, m := range enginetest.Spread(shown[stream], 1) {
 			where := fmt.Sprintf(" WHERE valid_from <= '%[1]s' AND ifNull(valid_to > '%[1]s', true)", m.at)
 			from := "(SELECT * EXCEPT (valid_from, valid_to, synced_at) FROM " + stream + "_history" + where + ")"
 			asOf := fmt.Sprintf("(SELECT * EXCEPT synced_at FROM %s_as_of(at = '%s'))", stream, m.at)

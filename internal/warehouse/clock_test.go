@@ -177,8 +177,10 @@ func TestRunOfAWrongClockIsNotTheLast(t *testing.T) {
 	}
 }
 
-// TestMigrationsAreKeptWhenTheClockIsSetBack applies a schema again after a record that a clock ahead has made.
+// TestMigrationsAreKeptWhenTheClockIsSetBack applies a schema again after a record that a clock ahead has made. For wide
+// samples: TestRejectsWithTheClockSetBack has such a clock, TestMigrateTwice the records.
 func TestMigrationsAreKeptWhenTheClockIsSetBack(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	must(t, w.exec(t.Context(), "INSERT INTO schema_migrations_log (version, name, checksum, applied_at) VALUES (0, 'streams', 'other', now64(3) + INTERVAL 1 YEAR)"))

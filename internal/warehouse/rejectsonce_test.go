@@ -263,8 +263,10 @@ func TestListedAndUnreadable(t *testing.T) {
 	}
 }
 
-// TestViewsOfRejectsUnderOtherSettings: tools that send their own settings read the same.
+// TestViewsOfRejectsUnderOtherSettings: tools that send their own settings read the same. For wide
+// samples: TestViewsUnderEverySetting has all views, TestRejectsAreKeptOnce what they show.
 func TestViewsOfRejectsUnderOtherSettings(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	meets(t, w, "incremental", OutcomeFailed,

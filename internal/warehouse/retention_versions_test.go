@@ -9,11 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // Versions of deals that were replaced long ago go, and no moment since then looks different: not the list of that
-// moment, not a version that was in force then, and not since when it was. Other histories stay whole.
+// moment, not a version that was in force then, and not since when it was. Other histories stay whole. For wide
+// samples: TestRetire lets versions go, TestDealsActive reads the past.
 func TestRetireDealVersions(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	fillVersions(t, w, 60, 30)
