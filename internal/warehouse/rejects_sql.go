@@ -20,9 +20,9 @@ FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
 // rows are grouped.
 var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
-    if(last.run_id IN (SELECT run_id FROM sync_runs WHERE $mine AND $published), last, published),
+    if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE $mine AND $published), last, published),
     last.version,
-    times + if(last.run_id IN (SELECT run_id FROM sync_runs WHERE $mine AND mode = $retry), 0, 1),
+    times + if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE $mine AND mode = $retry), 0, 1),
     settled
 FROM
 (
@@ -100,7 +100,7 @@ LEFT JOIN
 ) AS l ON l.key = r.key AND r.field != ''
 LEFT JOIN
 (
-    SELECT run_id, $whole AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+    SELECT run_id, $whole AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs_log FINAL
 ) AS u ON u.run_id = r.run_id
 ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
 SETTINGS join_use_nulls = 0`, parts{

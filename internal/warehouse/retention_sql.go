@@ -10,10 +10,10 @@ import (
 // neededRuns are the runs that must stay: the first and the last of each kind, from which the state of a stream
 // follows; those since the last success, which are counted; those under way; those that a state names; and those of
 // readings of rejects.
-var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
-    SELECT r.run_id FROM sync_runs AS r
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
+    SELECT r.run_id FROM sync_runs_log AS r FINAL
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
         ON good.account = r.account AND good.stream = r.stream
     WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = $running
     UNION ALL
@@ -26,7 +26,7 @@ var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_i
 // that age are. A stream of which a run is being published is left alone. Parameter: before, in milliseconds.
 var selectOldRuns = sql(`SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
 (
-    SELECT account, stream, run_id, run_id IN ($needed) AS needed FROM sync_runs
+    SELECT account, stream, run_id, run_id IN ($needed) AS needed FROM sync_runs_log FINAL
     WHERE started_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
         AND (account, stream) NOT IN (SELECT account, stream FROM sync_state WHERE startsWith(name, $intent))
 )

@@ -39,16 +39,16 @@ func deleteCleared(account, stream string, names []string, cleared bool) string 
 }
 
 // selectInterrupted are the streams of which a run had begun to publish and did not finish.
-var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, $intent) ORDER BY account, stream",
+var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state_log FINAL WHERE startsWith(name, $intent) AND value != '' ORDER BY account, stream",
 	parts{"intent": quote(stateIntent + ":")})
 
-const selectOutcome = `SELECT outcome FROM sync_runs
+const selectOutcome = `SELECT outcome FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
 
 // selectAliveRuns are the runs that may be alive, in the order in which to ask: a run whose row no longer says running
 // has had its intent since before.
 var selectAliveRuns = []string{
-	`SELECT toString(run_id) FROM sync_runs
+	`SELECT toString(run_id) FROM sync_runs_log FINAL
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
 
 	sql(`SELECT JSONExtractString(value, 'run_id') FROM sync_state

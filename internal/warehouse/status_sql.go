@@ -105,7 +105,7 @@ INNER JOIN
 		modes += " AND toUnixTimestamp64Milli(started_at) >= recent.since"
 	}
 	return sql(`SELECT $columns
-FROM sync_runs AS r$recent
+FROM sync_runs_log AS r FINAL$recent
 WHERE $mine$modes
 ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
 		parts{"columns": columns, "mine": askedStream, "modes": modes, "recent": recent, "each": each,

@@ -36,27 +36,27 @@ AS SELECT r.account AS account, r.stream AS stream, tupleElement(r.counts, 'run_
 FROM
 (
     SELECT account, stream, key, field, reason, raw, first_seen_at, seen_at, settled, tupleElement(last, 'run_id') AS last_run,
-        tupleElement(last, 'run_id') IN
-        (
-            SELECT run_id FROM sync_runs WHERE outcome IN ('success', 'incomplete') AND run_id IN (SELECT last.run_id FROM rejects_log)
-        ) AS last_published,
-        last_published OR tupleElement(published, 'version') > 0 AS is_published,
-        if(last_published OR tupleElement(published, 'version') = 0, last, published) AS counts,
+        ifNull(run.published, false) AS last_published, last_published OR tupleElement(read.published, 'version') > 0 AS is_published,
+        if(last_published OR tupleElement(read.published, 'version') = 0, last, read.published) AS counts,
         tupleElement(settled, 'state') != '' AND tupleElement(settled, 'run_id') = tupleElement(counts, 'run_id') AS is_settled,
-        tupleElement(last, 'run_id') IN (SELECT run_id FROM sync_runs WHERE mode IN ('initial', 'backfill') AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_backfill,
-        tupleElement(last, 'run_id') IN (SELECT run_id FROM sync_runs WHERE mode = 'retry' AND run_id IN (SELECT last.run_id FROM rejects_log)) AS of_retry,
-        greatest(times + if(tupleElement(last, 'version') > counted AND NOT of_retry, 1, 0), 1) AS met
+        ifNull(run.of_backfill, false) AS of_backfill,
+        greatest(times + if(tupleElement(last, 'version') > counted AND NOT ifNull(run.of_retry, false), 1, 0), 1) AS met
     FROM
     (
         SELECT account, stream, key, field, reason, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at, max(last) AS last,
             max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
         FROM rejects_log GROUP BY account, stream, key, field, reason, raw_hash
-    )
+    ) AS read
+    LEFT JOIN
+    (
+        SELECT run_id, max(outcome IN ('success', 'incomplete')) AS published, max(mode IN ('initial', 'backfill')) AS of_backfill, max(mode = 'retry') AS of_retry
+        FROM sync_runs_log FINAL WHERE run_id IN (SELECT last.run_id FROM rejects_log) GROUP BY run_id
+    ) AS run ON run.run_id = tupleElement(read.last, 'run_id')
     WHERE tupleElement(last, 'version') > 0
 ) AS r
 LEFT JOIN
 (
-    SELECT account, stream, maxIf(started_at, mode IN ('snapshot', 'walk', 'full')) AS began_whole, max(started_at) AS began FROM sync_runs
+    SELECT account, stream, maxIf(started_at, mode IN ('snapshot', 'walk', 'full')) AS began_whole, max(started_at) AS began FROM sync_runs_log FINAL
     WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full', 'incremental')
     GROUP BY account, stream
 ) AS w ON w.account = r.account AND w.stream = r.stream

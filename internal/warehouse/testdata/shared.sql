@@ -125,14 +125,14 @@ SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version,
 FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectInterrupted
-SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
+SELECT DISTINCT account, stream FROM sync_state_log FINAL WHERE startsWith(name, 'intent:') AND value != '' ORDER BY account, stream;
 
 -- selectOutcome
-SELECT outcome FROM sync_runs
+SELECT outcome FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
 
 -- selectAliveRuns by row
-SELECT toString(run_id) FROM sync_runs
+SELECT toString(run_id) FROM sync_runs_log FINAL
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'running';
 
 -- selectAliveRuns by state
@@ -160,9 +160,9 @@ FROM rejects_log WHERE account = {account:String} AND stream = {stream:String};
 -- insertCounted
 INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
-    if(last.run_id IN (SELECT run_id FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND outcome IN ('success', 'incomplete')), last, published),
+    if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND outcome IN ('success', 'incomplete')), last, published),
     last.version,
-    times + if(last.run_id IN (SELECT run_id FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode = 'retry'), 0, 1),
+    times + if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND mode = 'retry'), 0, 1),
     settled
 FROM
 (
@@ -366,14 +366,14 @@ DROP TABLE IF EXISTS transaction_decisions_log SYNC;
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs AS r
+FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs AS r
+FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
     SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
@@ -385,14 +385,14 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs AS r
+FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
-FROM sync_runs AS r
+FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
     SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
@@ -403,7 +403,7 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true, brief
 SELECT account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read
-FROM sync_runs AS r
+FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
     SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
@@ -610,10 +610,10 @@ SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quot
 SELECT max(at), now64(3, 'UTC') FROM retention_log;
 
 -- neededRuns
-SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
-    SELECT r.run_id FROM sync_runs AS r
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+    SELECT r.run_id FROM sync_runs_log AS r FINAL
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
         ON good.account = r.account AND good.stream = r.stream
     WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
     UNION ALL
@@ -624,16 +624,16 @@ SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS ru
 -- selectOldRuns
 SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
 (
-    SELECT account, stream, run_id, run_id IN (SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs GROUP BY account, stream, mode, outcome, isNull(watermark)
+    SELECT account, stream, run_id, run_id IN (SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
-    SELECT r.run_id FROM sync_runs AS r
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+    SELECT r.run_id FROM sync_runs_log AS r FINAL
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
         ON good.account = r.account AND good.stream = r.stream
     WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
     UNION ALL
     SELECT toUUIDOrZero(JSONExtractString(value, 'run_id')) FROM sync_state
     UNION ALL
-    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log) AS needed FROM sync_runs
+    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log) AS needed FROM sync_runs_log FINAL
     WHERE started_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
         AND (account, stream) NOT IN (SELECT account, stream FROM sync_state WHERE startsWith(name, 'intent:'))
 )

@@ -1981,7 +1981,7 @@ LEFT JOIN
 ) AS l ON l.key = r.key AND r.field != ''
 LEFT JOIN
 (
-    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs_log FINAL
 ) AS u ON u.run_id = r.run_id
 ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
 SETTINGS join_use_nulls = 0;
@@ -2018,7 +2018,7 @@ LEFT JOIN
 ) AS l ON l.key = r.key AND r.field != ''
 LEFT JOIN
 (
-    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs
+    SELECT run_id, mode IN ('snapshot', 'walk', 'full') AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs_log FINAL
 ) AS u ON u.run_id = r.run_id
 ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
 SETTINGS join_use_nulls = 0;
