@@ -124,6 +124,9 @@ func isConnection(err error) bool {
 			return true
 		}
 	}
+	if _, dropped := errors.AsType[*droppedError](err); dropped {
+		return true
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return !dns.IsNotFound // a name that does not exist is a mistake
 	}

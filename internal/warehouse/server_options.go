@@ -4,10 +4,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -62,21 +65,53 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	return opts, nil
 }
 
-// plainspoken makes a failure of an answer that says so only in a header: once a server has sent its progress, it can
-// no longer change the status, and the driver looks at nothing else.
+// plainspoken says what net/http and the driver keep to themselves: that a connection was dropped while it was idle,
+// and that an answer is a failure which says so only in a header.
 type plainspoken struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
 func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
+	var reused atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused.Store(c.Reused) }}
+	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	body := &sentBody{ReadCloser: req.Body}
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = body
+	}
 	answer, err := t.RoundTripper.RoundTrip(req)
 	if err != nil {
+		if reused.Load() && !body.failed.Load() && req.Context().Err() == nil {
+			return nil, &droppedError{err}
+		}
 		return nil, err
 	}
+	// Once a server has sent its progress, it can no longer change the status, and the driver looks at nothing else.
 	if code := answer.Header.Get("X-ClickHouse-Exception-Code"); code != "" && code != "0" &&
 		answer.StatusCode == http.StatusOK {
 		answer.StatusCode, answer.Status = http.StatusInternalServerError, "500 Internal Server Error"
 	}
 	return answer, nil
+}
+
+// droppedError is the failure of a request on a connection that had served others before, for reasons that lie not
+// in the request. Servers close connections that are idle, and net/http has no type for a request that met such an end.
+type droppedError struct{ error }
+
+func (e *droppedError) Unwrap() error { return e.error }
+
+// sentBody notes that what is to be sent could not be read.
+type sentBody struct {
+	io.ReadCloser
+	failed atomic.Bool
+}
+
+// Read reads what is to be sent.
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.failed.Store(true)
+	}
+	return n, err
 }
 
 // apply adds the files to what the DSN asks for; nil is no TLS.
