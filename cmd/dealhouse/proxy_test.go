@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // authority signs certificates that no system trusts.
@@ -187,36 +188,40 @@ func TestProxyAndAuthorities(t *testing.T) {
 		code  int
 		words []string
 		asked []string // of the proxy
+		wide  bool     // much like another one: it is for wide samples
 	}{
-		"works": {"api", []string{through, trusted}, 0, []string{reached}, []string{proxied}},
+		"works": {"api", []string{through, trusted}, 0, []string{reached}, []string{proxied}, false},
 		"a folder": {"api", []string{through, "SSL_CERT_FILE=/dev/null", "SSL_CERT_DIR=" + filepath.Dir(a.file)}, 0,
-			[]string{reached}, []string{proxied}},
+			[]string{reached}, []string{proxied}, true},
 		"lower case": {"api", []string{strings.Replace(through, "HTTPS_PROXY", "https_proxy", 1), trusted}, 0,
-			[]string{reached}, []string{proxied}},
+			[]string{reached}, []string{proxied}, true},
 		"unknown authority": {"api", []string{through}, 1,
 			[]string{"certificate of the service", "authority that this machine does not trust", "SSL_CERT_FILE"},
-			[]string{proxied}},
+			[]string{proxied}, false},
 		"expired": {"old", []string{through, trusted}, 1,
 			[]string{"certificate of the service has expired", "clock of this machine"},
-			[]string{"CONNECT old.deals.invalid:443"}},
+			[]string{"CONNECT old.deals.invalid:443"}, false},
 		"another name": {"alias", []string{through, trusted}, 1,
 			[]string{"certificate of the service is for another name", "another.deals.invalid", "base_url"},
-			[]string{"CONNECT alias.deals.invalid:443"}},
+			[]string{"CONNECT alias.deals.invalid:443"}, true},
 		"forbidden": {"forbidden", []string{through, trusted}, 1,
-			[]string{"proxy does not let requests through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}},
+			[]string{"proxy does not let requests through", "NO_PROXY", "403"}, []string{"CONNECT forbidden.deals.invalid:443"}, false},
 		"no password": {"api", []string{"HTTPS_PROXY=<proxy>", trusted}, 1,
-			[]string{"proxy asks for a user and a password", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}, []string{proxied}},
+			[]string{"proxy asks for a user and a password", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}, []string{proxied}, false},
 		"no proxy there": {"api", []string{"HTTPS_PROXY=http://worker:" + httpSecret + "@127.0.0.1:1", trusted}, 1,
-			[]string{"proxy could not be reached", "check HTTPS_PROXY"}, nil},
+			[]string{"proxy could not be reached", "check HTTPS_PROXY"}, nil, true},
 		"proxy without TLS": {"api", []string{strings.Replace(through, "http://", "https://", 1), trusted}, 1,
-			[]string{"the proxy speaks no TLS at this port", "HTTPS_PROXY"}, nil},
+			[]string{"the proxy speaks no TLS at this port", "HTTPS_PROXY"}, nil, true},
 		"around the proxy": {"api", []string{through, trusted, "NO_PROXY=.deals.invalid"}, 1,
-			[]string{"could not be reached"}, nil},
+			[]string{"could not be reached"}, nil, false},
 		"the warehouse": {
 			"api", []string{through, trusted, "DEALHOUSE_WAREHOUSE_DSN=https://loader:x@warehouse.deals.invalid:8443/dealhouse"},
-			3, []string{reached, "refused the credentials"}, []string{proxied, "CONNECT warehouse.deals.invalid:8443"},
+			3, []string{reached, "refused the credentials"}, []string{proxied, "CONNECT warehouse.deals.invalid:8443"}, false,
 		},
 	} {
+		if c.wide && !enginetest.Wide() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := a.newProxy(t)

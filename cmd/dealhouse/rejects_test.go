@@ -14,6 +14,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
 )
@@ -36,8 +37,8 @@ func (b *bench) rejects(t *testing.T) {
 	}
 	b.call(t, "rejects", "--stream", "coupons", "--since", "1h", "--account", "acme", "--reason", decode.ReasonUnusableKey,
 		"--run", run).shows(t, "unusable_key")
-	for _, other := range [][]string{{"--stream", "payouts"}, {"--account", "globex"}, {"--reason", "rounded"},
-		{"--field", "code"}, {"--since", "2100-01-01"}, {"--run", uuid.NewString()}} {
+	for _, other := range enginetest.Spread([][]string{{"--stream", "payouts"}, {"--account", "globex"}, {"--reason", "rounded"},
+		{"--field", "code"}, {"--since", "2100-01-01"}, {"--run", uuid.NewString()}}, 2) {
 		if got := b.call(t, append([]string{"rejects", "-o", "jsonl"}, other...)...); got.code != 0 || got.out != "" {
 			t.Errorf("%v: %+v", other, got)
 		}
