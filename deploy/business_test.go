@@ -107,6 +107,9 @@ func TestBusinessDashboard(t *testing.T) {
 		}
 		macros.variables["currency"], macros.variables["product"] = []string{value}, []string{value}
 		for _, p := range d.Panels {
+			if p.ID != salesPanel && !enginetest.Wide() {
+				continue // the others put the variable into a query in the same way
+			}
 			for _, target := range p.Targets {
 				_, rows := ask(t, w, macros.expand(t, target.RawSQL))
 				if p.ID == salesPanel && (len(rows) != 1 || fmt.Sprint(rows[0][3]) != fmt.Sprint(4711+i)) {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // What a receiver was told and does not want for a while is not over, and is not told anew when it wants it again: what
-// stands is told once, however the configuration changes.
+// stands is told once, however the configuration changes. For wide samples: TestEdges tells what stands once.
 func TestWantedNoMoreAndAgain(t *testing.T) {
+	enginetest.OnlyWide(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	finding := func(payout string) warehouse.Finding {
