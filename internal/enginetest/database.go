@@ -133,15 +133,8 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for name := range tables {
-		if _, known := d.tables[name]; known {
-			continue
-		}
-		if err := p.admin.Exec(ctx, "DROP TABLE "+d.table(name)+" SYNC"); err != nil {
-			return false, fmt.Errorf("dropping what a test left: %w", err)
-		}
-		delete(tables, name)
-		delete(rows, name)
+	if err := p.dropUnknown(ctx, d, tables, rows); err != nil {
+		return false, err
 	}
 	if !maps.Equal(tables, d.tables) {
 		if Cluster() != "" {
@@ -154,6 +147,33 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 			return false, err
 		}
 	}
+	if err := p.restore(ctx, d, rows); err != nil {
+		return false, err
+	}
+	if err := p.truncate(ctx, d, rows); err != nil {
+		return false, err
+	}
+	return maps.Equal(rows, d.rows), nil
+}
+
+// dropUnknown drops the tables that the migration did not make, and removes them from tables and rows.
+func (p *pool) dropUnknown(ctx context.Context, d *database, tables map[string]string, rows map[string]uint64) error {
+	for name := range tables {
+		if _, known := d.tables[name]; known {
+			continue
+		}
+		if err := p.admin.Exec(ctx, "DROP TABLE "+d.table(name)+" SYNC"); err != nil {
+			return fmt.Errorf("dropping what a test left: %w", err)
+		}
+		delete(tables, name)
+		delete(rows, name)
+	}
+	return nil
+}
+
+// restore brings back the rows that the migration has written, where their number is another one. It changes rows
+// accordingly. On a cluster there is no copy of them.
+func (p *pool) restore(ctx context.Context, d *database, rows map[string]uint64) error {
 	for name, n := range d.rows {
 		if rows[name] == n || Cluster() != "" {
 			continue
@@ -161,21 +181,26 @@ func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 		for _, statement := range []string{"TRUNCATE TABLE " + d.table(name) + " SYNC",
 			"ALTER TABLE " + d.table(name) + " ATTACH PARTITION ALL FROM " + d.copyOf(name)} {
 			if err := p.admin.Exec(ctx, statement); err != nil {
-				return false, fmt.Errorf("bringing back what the migration has written: %w", err)
+				return fmt.Errorf("bringing back what the migration has written: %w", err)
 			}
 		}
 		rows[name] = n
 	}
+	return nil
+}
+
+// truncate empties the tables that had no rows after the migration, and removes them from rows.
+func (p *pool) truncate(ctx context.Context, d *database, rows map[string]uint64) error {
 	for name := range rows {
 		if d.rows[name] > 0 {
 			continue
 		}
 		if err := p.admin.Exec(ctx, "TRUNCATE TABLE "+d.table(name)+" SYNC"); err != nil {
-			return false, fmt.Errorf("emptying a table of a test: %w", err)
+			return fmt.Errorf("emptying a table of a test: %w", err)
 		}
 		delete(rows, name)
 	}
-	return maps.Equal(rows, d.rows), nil
+	return nil
 }
 
 // mend makes the tables and views again that a test has changed or dropped. This takes a few statements; a migration
