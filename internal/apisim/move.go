@@ -49,7 +49,7 @@ func (s *Sim) moved(w *world, of *endpoint, org string, set *Settings) *world {
 		if s.cur.shared {
 			s.cur = s.cur.clone()
 		}
-		s.cur.settle()
+		s.cur.keepOrders()
 		e := event{moves: &s.moves, mover: m, world: s.cur, of: of, set: set, chance: m.draw(set.Movement.Seed, name)}
 		e.style = s.cur.style(set)
 		if _, e.ground, _ = s.cur.ground(of.stream, org); e.ground != nil {

@@ -131,13 +131,13 @@ func (w *world) bind() {
 	}
 }
 
-// settle lets the orders that were made outlive small steps of the clock.
-func (w *world) settle() {
+// keepOrders lets the orders that were made outlive small steps of the clock.
+func (w *world) keepOrders() {
 	for _, l := range w.deals {
-		l.settle()
+		l.keepOrders()
 	}
 	for _, o := range w.orgs {
-		o.transactions.settle()
+		o.transactions.keepOrders()
 	}
 }
 

@@ -138,7 +138,7 @@ func (r *Rows) Len() int { return len(r.Nulls) }
 // reserve is how many rows the columns grow by at a time.
 const reserve = 256
 
-// grow adds one row without any value. The columns run ahead of the rows, a block at a time, until settle.
+// grow adds one row without any value. The columns run ahead of the rows, a block at a time, until alignColumns.
 func (r *Rows) grow(fetched int64) {
 	if r.reserved == len(r.Nulls) {
 		for i := range r.Columns {
@@ -151,8 +151,8 @@ func (r *Rows) grow(fetched int64) {
 	r.keyReason = ReasonMissingKey
 }
 
-// settle makes the columns as long as the rows.
-func (r *Rows) settle() { r.truncate(len(r.Nulls)) }
+// alignColumns makes the columns as long as the rows.
+func (r *Rows) alignColumns() { r.truncate(len(r.Nulls)) }
 
 // truncate drops all rows from n on.
 func (r *Rows) truncate(n int) {

@@ -66,7 +66,7 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	if err == nil && len(d.unusable) > 0 {
 		err = d.rejectRecords(data, records)
 	}
-	b.settle()
+	b.alignColumns()
 	if err != nil {
 		b.truncate(before)
 		b.Records, b.Noise = records, noiseBefore

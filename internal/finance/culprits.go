@@ -84,9 +84,9 @@ func (p *Payout) culprits(budget *Budget) Culprits {
 	case target.Count.IsNegative() || target.Count.GreaterThan(all.Count):
 		return c // it cannot be
 	case target.Count.IsZero():
-		c.settle(nil)
+		c.setDeclined(nil)
 	case target.Count.Equal(all.Count) && p.Lacking() == 0:
-		c.settle(c.Unseen)
+		c.setDeclined(c.Unseen)
 	case p.Lacking() > 0 || !p.amountsAgree() || equal(target, declined):
 	default:
 		c.search(target, budget)
@@ -105,8 +105,8 @@ func equal(a, b Sums) bool {
 	return a.Count.Equal(b.Count) && a.Value.Equal(b.Value) && a.Cashback.Equal(b.Cashback)
 }
 
-// settle says which of the unseen transactions were declined when they were paid.
-func (c *Culprits) settle(declined []*Transaction) {
+// setDeclined says which of the unseen transactions were declined when they were paid.
+func (c *Culprits) setDeclined(declined []*Transaction) {
 	c.declined = map[*Transaction]bool{}
 	for _, t := range declined {
 		c.declined[t] = true

@@ -28,7 +28,7 @@ var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2
 // deliver sends what waits and is due, to all receivers side by side (notify-5).
 func (n *Notifier) deliver(ctx context.Context, r *Receivers) error {
 	w := n.outbox()
-	if err := n.settle(ctx); err != nil {
+	if err := n.saveSent(ctx); err != nil {
 		return err
 	}
 	waiting, err := w.WaitingNotifications(ctx, "", 1)
@@ -126,7 +126,7 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 		n.unsettled[m.ID] = m
 		n.mu.Unlock()
 		n.o.point("sent")
-		err = n.settle(context.WithoutCancel(ctx))
+		err = n.saveSent(context.WithoutCancel(ctx))
 		n.o.point("settled")
 		return true, err
 	}
@@ -142,8 +142,8 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 	return false, n.outbox().SettleNotifications(context.WithoutCancel(ctx), m)
 }
 
-// settle stores that messages were sent. If that fails, the process remembers them and does not send them again.
-func (n *Notifier) settle(ctx context.Context) error {
+// saveSent stores that messages were sent. If that fails, the process remembers them and does not send them again.
+func (n *Notifier) saveSent(ctx context.Context) error {
 	n.mu.Lock()
 	all := slices.Collect(maps.Values(n.unsettled))
 	n.mu.Unlock()

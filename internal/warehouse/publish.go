@@ -26,7 +26,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	}
 	p := publication{Writer: w, lease: l, intent: in}
 	if !in.Record.Changes.Any() && w.Stream.Child == nil {
-		return p.settle(ctx)
+		return p.endUnchanged(ctx)
 	}
 	if err := l.recheck(ctx); err != nil { // who lost the lease long ago leaves no intent to withdraw
 		return err
@@ -60,10 +60,10 @@ type publication struct {
 	begun  bool   // an earlier attempt may have attached something
 }
 
-// settle ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves
+// endUnchanged ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves
 // behind and the state follow each other in an order in which a crash between two of them makes the next run read the
 // same again, and no more.
-func (p publication) settle(ctx context.Context) (err error) {
+func (p publication) endUnchanged(ctx context.Context) (err error) {
 	if p.seen, err = p.lease.check(ctx, p.ID); err != nil {
 		return err
 	}
