@@ -80,7 +80,9 @@
 //  20. One worker at a time publishes a stream. The lease has one holder in the eyes of all: the newest version of it
 //     counts, and what a holder writes to keep or end it is as old as its last look, so that it never replaces the
 //     lease of another one. A worker looks again when its intent is durable, and before each attachment; who takes a
-//     stream over looks for intents after that. What a worker attaches on one replica after it had lost the lease on
+//     stream over looks for intents after that. Who carries out the intent of a dead run writes it once more before
+//     that look. An intent that is newer than the look at which the stream was free is that of a worker who took it at
+//     the same moment: it is waited for. What a worker attaches on one replica after it had lost the lease on
 //     another, in a statement that took longer than that, is put right by the next run that reads everything.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge must know their

@@ -46,14 +46,19 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 		return nil, err
 	}
 	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
-	l, err := w.Acquire(ctx, r)
+	recovered, err = w.recoverAs(ctx, r)
 	var held *HeldError
-	switch {
-	case errors.As(err, &held), errors.Is(err, ErrLeaseLost):
+	if errors.As(err, &held) || errors.Is(err, ErrLeaseLost) {
 		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account, "stream", id.Stream,
 			"reason", err)
-		return nil, nil
-	case err != nil:
+		return recovered, nil
+	}
+	return recovered, err
+}
+
+func (w *Warehouse) recoverAs(ctx context.Context, r Run) (recovered []Intent, err error) {
+	l, err := w.Acquire(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	r.StartedAt = l.Begun()

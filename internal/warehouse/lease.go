@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type Lease struct {
 	value   leaseValue
 	ttl     time.Duration
 	begun   time.Time
+	looked  uint64    // version of the newest state when the stream was found to be free
 	taken   time.Time // local time when it was certain
 	orphan  bool
 	untidy  bool       // something is left that the next holder has to clear away
@@ -98,7 +100,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 			return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: now.Add(left)}
 		}
 	}
-	l.begun, l.orphan = now, current != nil
+	l.begun, l.looked, l.orphan = now, seen.newest, current != nil
 	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
@@ -229,6 +231,16 @@ func (l *Lease) state(name string) string {
 		}
 	}
 	return ""
+}
+
+// intents are those of runs that had begun to publish.
+func (l *Lease) intents() (all []stateRow) {
+	for _, s := range l.states {
+		if s.value != "" && strings.HasPrefix(s.name, stateIntent+":") {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Release gives the lease back. It may be called twice.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,12 +29,11 @@ type recovery struct {
 }
 
 func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err error) {
-	found := false
-	for _, s := range r.lease.states {
-		if s.value == "" || !strings.HasPrefix(s.name, stateIntent+":") {
-			continue
-		}
-		found = true
+	intents, err := r.adopt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range intents {
 		in, finished, err := r.finish(ctx, s.value)
 		if err != nil {
 			return recovered, err
@@ -49,7 +47,7 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 		return recovered, err
 	}
 	r.dropCleared(ctx)
-	if found || expired {
+	if len(intents) > 0 || expired {
 		if err := r.lease.readStates(ctx); err != nil {
 			return recovered, err
 		}
@@ -62,6 +60,37 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 	}
 	return recovered, r.markDeadRuns(ctx, r.Account, r.Stream.Name, r.keep)
 }
+
+// adopt takes over the intents that are there, so that one worker alone carries them out (warehouse-20). Two may have
+// taken the stream in the same instant, each after a look at which it was free. So the intents are written once more,
+// and then the lease is checked. If the other one took it before that, this one stops here. If it takes it later, it
+// finds the intents newer than its look, and waits until this one is done, or would find its lease lost.
+func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
+	intents := r.lease.intents()
+	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.looked }) {
+		r.log.Info(waitsForOther, "account", r.Account, "stream", r.Stream.Name)
+		if err := r.outlast(ctx); err != nil {
+			return nil, err
+		}
+		if err := r.lease.readStates(ctx); err != nil {
+			return nil, err
+		}
+		intents = r.lease.intents()
+	}
+	if len(intents) == 0 {
+		return nil, nil
+	}
+	for i := range intents {
+		intents[i].version = 0 // a new one
+	}
+	if err := r.lease.saveSeen(ctx, intents...); err != nil {
+		return nil, err
+	}
+	return intents, r.lease.Check(ctx)
+}
+
+// waitsForOther is the message of a worker that took a stream together with another one.
+const waitsForOther = "another worker took this stream at the same moment: waiting until it is done"
 
 // finish carries out the intent of a run that died, or forgets it where what the run had prepared is gone.
 func (r recovery) finish(ctx context.Context, intent string) (in Intent, finished bool, err error) {
@@ -77,8 +106,10 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	_, short := errors.AsType[*DeltaError](err)
 	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
-		if stopped := r.outlast(ctx); stopped != nil {
-			return in, false, stopped
+		if r.dialect.replicated != "" && !r.dialect.alone { // what the run had prepared may be whole, on another server
+			if stopped := r.outlast(ctx); stopped != nil {
+				return in, false, stopped
+			}
 		}
 		err = dead.giveUp(ctx, err)
 	}
@@ -88,12 +119,9 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	return in, !gone, nil
 }
 
-// outlast waits, on replicas, until the worker whose intent it is would find its lease lost before it attaches
-// anything: what it had prepared may be whole, on another server (warehouse-20).
+// outlast waits until another worker, which had the lease when this one took it, would find it lost before it attaches
+// anything (warehouse-20).
 func (r recovery) outlast(ctx context.Context) error {
-	if r.dialect.replicated == "" || r.dialect.alone {
-		return nil
-	}
 	over := time.NewTimer(time.Until(r.lease.taken.Add(2 * checkedJustNow)))
 	defer over.Stop()
 	select {
