@@ -20,7 +20,6 @@ type Pool struct {
 
 	mu   sync.Mutex
 	idle []*Conn // the longest idle first
-	made int     // connections that are open, idle or lent
 }
 
 // NewPool makes a pool of n connections, which open makes when they are needed.
@@ -61,23 +60,16 @@ func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (
 	}
 	c, err := p.open()
 	if err != nil {
-		p.forget()
 		p.tokens <- struct{}{}
 		return nil, fmt.Errorf("open one more connection to the embedded engine: %w", err)
 	}
 	return c, nil
 }
 
-// forget notes that there is one connection less.
-func (p *Pool) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.made--
-}
-
 // pick takes an idle connection that already is at the database and settings. Without one, it returns nil for a new
 // one, as long as there may be more: a run sends few kinds of statements in turn, and where each kind has a connection,
-// none of them needs a SET before it. After that, it takes the one that was not used for longest.
+// none of them needs a SET before it. After that, it takes the one that was not used for longest. The caller has taken a
+// token.
 func (p *Pool) pick(db string, settings map[string]string) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +80,7 @@ func (p *Pool) pick(db string, settings map[string]string) *Conn {
 		}
 	}
 	if at < 0 {
-		if p.made < cap(p.tokens) {
-			p.made++
+		if len(p.idle) <= len(p.tokens) { // then those that are idle, and those that are lent, are fewer than there may be
 			return nil
 		}
 		at = 0
@@ -103,7 +94,6 @@ func (p *Pool) pick(db string, settings map[string]string) *Conn {
 func (p *Pool) Put(c *Conn) {
 	if c.Unknown {
 		c.Close()
-		p.forget()
 	} else {
 		p.mu.Lock()
 		p.idle = append(p.idle, c)
