@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(sandbox.Aside(func() int { return standalone(asInTests) }))
 	}
+	enginetest.CollectLess()
 	if err := enginetest.InMemory(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

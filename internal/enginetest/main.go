@@ -31,6 +31,7 @@ type Options struct {
 func Main(m *testing.M, o Options) { os.Exit(runMain(m, o)) }
 
 func runMain(m *testing.M, o Options) int {
+	CollectLess()
 	ctx := context.Background()
 	if role := os.Getenv(roleVariable); role != "" {
 		return codeOf(0, o.Roles[role](ctx))

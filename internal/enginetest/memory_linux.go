@@ -2,8 +2,6 @@ package enginetest
 
 import (
 	"os"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +16,7 @@ const room = 6 << 30
 // room. ClickHouse waits for the disk after every insert and every change of a table, which makes up a third of the
 // time of tests that use it, and nothing of a test has to outlive a loss of power.
 func InMemory() error {
-	benchmark := func(arg string) bool { return strings.HasPrefix(arg, "-test.bench=") }
-	if slices.ContainsFunc(os.Args, benchmark) {
+	if benchmarks() {
 		return nil // the disk is a part of what is measured
 	}
 	var fs unix.Statfs_t
