@@ -204,11 +204,10 @@ func TestReconcile(t *testing.T) {
 		b.call(t, append(command, "--account", "acne")...).want(t, 2,
 			`there is no account "acne" in the configuration: it has acme`)
 	}
-	known := map[string]int{"reconcile": 0, "runs": 0, "rejects": 2} // nothing was rejected
-	if !enginetest.Wide() {
-		delete(known, "reconcile") // which is asked for all accounts above
-	}
-	for command, code := range known {
+	for command, code := range map[string]int{"reconcile": 0, "runs": 0, "rejects": 2} { // nothing was rejected
+		if command == "reconcile" && !enginetest.Wide() {
+			continue // it is asked for all accounts above
+		}
 		call(t, b.env, command, "--account", "acme", "--config", renamed).want(t, code)
 	}
 	b.call(t, "reconcile", "--since", "soon").want(t, 2, "--since")
