@@ -39,9 +39,11 @@ func deleteCleared(account, stream string, names []string, cleared bool) string 
 }
 
 // selectInterrupted are the streams of which a run had begun to publish and did not finish.
-var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state_log FINAL WHERE startsWith(name, $intent) AND value != '' ORDER BY account, stream",
+var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, $intent) ORDER BY account, stream",
 	parts{"intent": quote(stateIntent + ":")})
 
+// selectOutcome, like all statements of the program about runs, reads the log of runs, and not its view: to plan a view
+// of 26 columns takes longer than to read it.
 const selectOutcome = `SELECT outcome FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
 

@@ -125,7 +125,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version,
 FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectInterrupted
-SELECT DISTINCT account, stream FROM sync_state_log FINAL WHERE startsWith(name, 'intent:') AND value != '' ORDER BY account, stream;
+SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
 
 -- selectOutcome
 SELECT outcome FROM sync_runs_log FINAL
