@@ -103,7 +103,7 @@ func TestOverlaysAreAdmitted(t *testing.T) {
 	}
 }
 
-// The time that the pods get to end is longer than what the program takes to (README.md, "The daemon").
+// The time that the pods get to end is longer than what the program takes to (deploy/README.md, "The daemon").
 func TestTimeToEnd(t *testing.T) {
 	for _, overlay := range overlays {
 		objects := build(t, overlay)

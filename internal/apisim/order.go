@@ -137,7 +137,8 @@ func (l *listing) forget() {
 	l.orders, l.views = [orderCount][]uint32{}, nil
 }
 
-// keepOrders finds out how long the orders hold, so that a clock that moves by milliseconds does not cost a sort each time.
+// keepOrders finds out how long the orders hold, so that a clock that moves by milliseconds does not cost a sort each
+// time.
 func (l *listing) keepOrders() {
 	made := slices.ContainsFunc(l.orders[:], func(items []uint32) bool { return items != nil })
 	if made && !l.settled {

@@ -177,8 +177,8 @@ func TestRunOfAWrongClockIsNotTheLast(t *testing.T) {
 	}
 }
 
-// TestMigrationsAreKeptWhenTheClockIsSetBack applies a schema again after a record that a clock ahead has made. For wide
-// samples: TestRejectsWithTheClockSetBack has such a clock, TestMigrateTwice the records.
+// TestMigrationsAreKeptWhenTheClockIsSetBack applies a schema again after a record that a clock ahead has made. For
+// wide samples: TestRejectsWithTheClockSetBack has such a clock, TestMigrateTwice the records.
 func TestMigrationsAreKeptWhenTheClockIsSetBack(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

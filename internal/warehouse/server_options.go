@@ -93,8 +93,8 @@ func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// droppedError is the failure of a request on a connection that had served others before, for reasons that lie not
-// in the request. Servers close connections that are idle, and net/http has no type for a request that met such an end.
+// droppedError is the failure of a request on a connection that had served others before. The reason is not in the
+// request: servers close connections that are idle, and net/http has no type for a request that met such an end.
 type droppedError struct{ error }
 
 func (e *droppedError) Unwrap() error { return e.error }
