@@ -45,7 +45,8 @@ WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.
 }
 
 // hashOfEntries is the hash of the packed entries of a staged row. What the entries repeat of their record belongs to
-// them, and so do the names of their fields: where there is a new one, no hash is the stored one.
+// them, and so do the names of their fields: where there is a new one, no hash is the stored one. Then all entries are
+// compared once, and nothing else is different.
 func hashOfEntries(c *catalog.Child) string {
 	var names, inherited []string
 	for _, f := range c.Fields {
@@ -54,8 +55,7 @@ func hashOfEntries(c *catalog.Child) string {
 	for _, f := range c.Inherit {
 		inherited = append(inherited, f.Column)
 	}
-	return "sipHash128(" + strings.Join(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...),
-		", ") + ")"
+	return hashOf(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...))
 }
 
 // insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones,

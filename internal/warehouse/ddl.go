@@ -53,7 +53,7 @@ func viewColumns(s *catalog.Stream) []column {
 // storedColumns are the columns of <stream>_latest and <stream>_versions.
 func storedColumns(s *catalog.Stream) []column {
 	return append(viewColumns(s),
-		column{"_hash", "FixedString(16)", "Hash of the content: equal hashes are equal rows"},
+		column{"_hash", "FixedString(16)", hashComment(s)},
 		column{"_version", "UInt128", "updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins"},
 		column{"_deleted", "UInt8", deletedComment(s)},
 		column{"_run_id", "UUID", "Run that loaded this version"},
@@ -143,7 +143,7 @@ func createStaging(d dialect, s *catalog.Stream) string {
 	defs := columnDefs(cols)
 	defs = append(defs,
 		"_version UInt128 MATERIALIZED "+version,
-		"_hash FixedString(16) MATERIALIZED sipHash128("+hashedColumns(s)+")")
+		"_hash FixedString(16) MATERIALIZED "+stagedHash(s)+" COMMENT "+quote(hashComment(s)))
 	return createStagingTable(d, stagingTable(s), defs, "_version", keyNames(s))
 }
 
@@ -178,17 +178,6 @@ func stagingColumns(s *catalog.Stream) []column {
 		cols = append(cols, column{name: "_entries", typ: "String"})
 	}
 	return cols
-}
-
-// hashedColumns are the columns that decide whether two versions of a row differ.
-func hashedColumns(s *catalog.Stream) string {
-	names := []string{"_nulls", "_extra"}
-	for _, f := range s.Fields {
-		if !f.Key {
-			names = append(names, f.Column)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // absent is the condition that field i of a staged row has no value.

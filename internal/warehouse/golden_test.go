@@ -130,6 +130,13 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		{"createLatest", d.lasting(createLatest(s))}, {"createStaging", createStaging(d, s)},
 		{"createView", d.lasting(createView(s))}, {"rehash", d.staging(rehash(s))},
 	}
+	old := stored{columns: map[string]map[string]string{}, hashes: map[string]string{}}
+	for _, t := range tablesOf(s)[:2] { // _latest and staging; what is done to _versions is the same
+		old.columns[t.name] = map[string]string{}
+	}
+	for i, text := range old.hashStatements(d, s)[1:] { // rehash is the first
+		all = append(all, statement{fmt.Sprintf("hashStatements %d", i+2), text}) // with forgetDerived
+	}
 	if s.History {
 		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},
 			statement{"createHistory", d.lasting(createHistory(s))}, statement{"createAsOf", d.lasting(createAsOf(s))})

@@ -96,6 +96,11 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, shard := range append([]*Warehouse{w}, w.others...) {
+			for _, s := range plan.rehashed {
+				if err := shard.rehash(ctx, s); err != nil {
+					return nil, err
+				}
+			}
 			if err := shard.refresh(ctx); err != nil {
 				return nil, err
 			}
@@ -213,6 +218,7 @@ func (m migrator) bookkeeping() []string {
 type plannedMigration struct {
 	files      []migration
 	misordered []*catalog.Stream
+	rehashed   []*catalog.Stream
 	tables     []string   // tables of the streams, and columns that they lack
 	streams    *migration // tables and views; nil: they are as they should be
 	statements []string   // all of that, to be shown
@@ -290,10 +296,16 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 			p.statements = append(p.statements, have.orderStatements(d, s)...)
 		}
 	}
-	if len(p.misordered) > 0 || len(additions) > 0 || !outranked {
+	var hashes []string
+	for _, s := range catalog.All() {
+		if statements := have.hashStatements(d, s); len(statements) > 0 {
+			p.rehashed, hashes = append(p.rehashed, s), append(hashes, statements...)
+		}
+	}
+	if len(p.misordered)+len(additions)+len(hashes) > 0 || !outranked {
 		p.tables = slices.Concat(wantedTables(d), additions)
 		p.streams = &streams
-		p.statements = append(append(p.statements, streams.statements...), additions...)
+		p.statements = slices.Concat(p.statements, streams.statements, additions, hashes)
 	}
 	if !p.empty() {
 		p.statements = slices.Concat([]string{m.createDatabase()}, m.bookkeeping(), p.statements)

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	selectColumns = "SELECT table, name, type FROM system.columns WHERE database = {database:String}"
-	selectOrders  = "SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String}"
+	selectColumns = "SELECT table, name, type, if(name = '_hash', comment, '') FROM system.columns WHERE database = {database:String}"
+	selectOrders  = "SELECT name, sorting_key, '', '' FROM system.tables WHERE database = {database:String}"
 )
 
 // stored lists what the database has now.
 func (m migrator) stored(ctx context.Context) (stored, error) {
-	type row struct{ table, name, typ string }
-	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
+	type row struct{ table, name, typ, hash string }
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}, hashes: map[string]string{}}
 	rows, err := m.pool.admin.Query(ctx, selectColumns, named("database", m.pool.database))
-	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ} })
+	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ, &r.hash} })
 	if err != nil {
 		return have, fmt.Errorf("reading the columns of the warehouse: %w", err)
 	}
@@ -27,9 +27,12 @@ func (m migrator) stored(ctx context.Context) (stored, error) {
 			have.columns[r.table] = map[string]string{}
 		}
 		have.columns[r.table][r.name] = r.typ
+		if r.name == "_hash" {
+			have.hashes[r.table] = r.hash
+		}
 	}
 	rows, err = m.pool.admin.Query(ctx, selectOrders, named("database", m.pool.database))
-	all, err = scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ} })
+	all, err = scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ, &r.hash} })
 	if err != nil {
 		return have, fmt.Errorf("reading the tables of the warehouse: %w", err)
 	}
@@ -44,7 +47,6 @@ func (m migrator) stored(ctx context.Context) (stored, error) {
 func missingColumns(d dialect, have map[string]map[string]string) ([]string, error) {
 	var statements []string
 	for _, s := range catalog.All() {
-		added := 0
 		for _, t := range tablesOf(s) {
 			columns, err := addColumns(t.name, have[t.name], t.want)
 			if err != nil {
@@ -53,10 +55,6 @@ func missingColumns(d dialect, have map[string]map[string]string) ([]string, err
 			for _, statement := range columns {
 				statements = append(statements, t.render(d, statement))
 			}
-			added += len(columns)
-		}
-		if added > 0 {
-			statements = append(statements, d.staging(rehash(s)))
 		}
 	}
 	return statements, nil
@@ -106,10 +104,4 @@ func addColumns(table string, have map[string]string, want []column) ([]string, 
 		after = c.name
 	}
 	return statements, nil
-}
-
-// rehash redefines what the content hash of staged rows covers.
-func rehash(s *catalog.Stream) string {
-	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128($columns)",
-		parts{"staging": stagingTable(s), "columns": hashedColumns(s)})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,10 +27,12 @@ const orderedSuffix = "_ordered"
 // migrationWait is how long a migration waits for a run under way to end, or for a dead one to be taken for dead.
 const migrationWait = 3 * leaseTTL
 
-// stored is what the database has: of each table its columns with their types, and its order.
+// stored is what the database has: of each table its columns with their types, its order, and what it says of the
+// content hashes of its rows.
 type stored struct {
 	columns map[string]map[string]string
 	orders  map[string]string
+	hashes  map[string]string
 }
 
 func (h stored) has(table string) bool { return h.columns[table] != nil }
@@ -91,7 +94,8 @@ func (h stored) renameStaging(d dialect, s *catalog.Stream) []string {
 // copyTable are the statements that copy a table into its order. They are repeated together.
 func (h stored) copyTable(d dialect, t orderedTable, s *catalog.Stream) []string {
 	columns := slices.DeleteFunc(storedColumns(s), func(c column) bool { return h.columns[t.name][c.name] == "" })
-	return []string{d.everywhere(dropTable(t.name + orderedSuffix)), d.lasting(t.create),
+	create := strings.Replace(t.create, hashComment(s), earlierHashComment, 1) // the hashes are copied as they are
+	return []string{d.everywhere(dropTable(t.name + orderedSuffix)), d.lasting(create),
 		sql("INSERT INTO $table$suffix ($columns) SELECT $columns FROM $table$final",
 			parts{"table": t.name, "suffix": orderedSuffix, "columns": joinNames(columns), "final": t.final})}
 }
@@ -110,11 +114,7 @@ func exchangeTables(d dialect, table string) string {
 // order puts the tables of a stream into the order that the catalog wants.
 func (w *Warehouse) order(ctx context.Context, s *catalog.Stream) error {
 	h := holder{w: w, stream: s, leases: map[string]*Lease{}}
-	err := h.order(ctx)
-	for _, l := range h.leases {
-		err = errors.Join(err, l.Expire(context.WithoutCancel(ctx))) // what dead runs left is for the next holder
-	}
-	if err != nil {
+	if err := h.end(ctx, h.order(ctx)); err != nil {
 		return fmt.Errorf("storing %s in another order: %w", s.Name, err)
 	}
 	return nil
@@ -125,6 +125,14 @@ type holder struct {
 	w      *Warehouse
 	stream *catalog.Stream
 	leases map[string]*Lease
+}
+
+// end gives the leases back. err is how the work under them ended.
+func (h holder) end(ctx context.Context, err error) error {
+	for _, l := range h.leases {
+		err = errors.Join(err, l.Expire(context.WithoutCancel(ctx))) // what dead runs left is for the next holder
+	}
+	return err
 }
 
 func (h holder) order(ctx context.Context) error {
@@ -141,14 +149,8 @@ func (h holder) order(ctx context.Context) error {
 		}
 	}
 	// An account may have begun meanwhile. Its run stages nothing any more.
-	if err := h.take(ctx); err != nil {
+	if err := h.takeAndFinish(ctx); err != nil {
 		return err
-	}
-	for account, l := range h.leases {
-		r := Run{ID: l.value.RunID, Attempt: l.value.Attempt, Account: account, Stream: h.stream, StartedAt: l.Begun()}
-		if _, err := (recovery{h.w.Writer(r), l, r.ID}).finishIntents(ctx); err != nil {
-			return err
-		}
 	}
 	for _, t := range orderedTables(h.stream) {
 		if tables.needs(t, h.stream) {
@@ -195,6 +197,20 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 		}
 		return h.w.conn.Exec(h.w.write(ctx), exchange)
 	})
+}
+
+// takeAndFinish takes the leases, and finishes what runs that died had begun to publish.
+func (h holder) takeAndFinish(ctx context.Context) error {
+	if err := h.take(ctx); err != nil {
+		return err
+	}
+	for account, l := range h.leases {
+		r := Run{ID: l.value.RunID, Attempt: l.value.Attempt, Account: account, Stream: h.stream, StartedAt: l.Begun()}
+		if _, err := (recovery{h.w.Writer(r), l, r.ID}).finishIntents(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take takes the leases of the stream that it does not have yet.

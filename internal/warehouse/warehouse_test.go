@@ -38,13 +38,18 @@ func TestMigrateFromTwoProcesses(t *testing.T) {
 	}
 }
 
+// TestMigrateAddsColumns brings tables up to date that lack a column. Of two rows, the one that has a value in it is
+// updated, and the other one stays as it is.
 func TestMigrateAddsColumns(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
+	const uncoded = `{"id":"` + idB + `","updatedAt":"2026-01-01T00:00:00Z"}`
+	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+uncoded+"]")
 	for _, statement := range []string{
 		"DROP VIEW coupons", "DROP VIEW coupons_history",
-		"ALTER TABLE coupons_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(id)",
+		"ALTER TABLE coupons_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(id) COMMENT 'an earlier one'",
+		"ALTER TABLE coupons_latest COMMENT COLUMN _hash 'an earlier one'",
+		"ALTER TABLE coupons_versions COMMENT COLUMN _hash 'an earlier one'",
 		"ALTER TABLE coupons_staging DROP COLUMN code", "ALTER TABLE coupons_latest DROP COLUMN code",
 		"ALTER TABLE coupons_versions DROP COLUMN code",
 	} {
@@ -61,10 +66,11 @@ func TestMigrateAddsColumns(t *testing.T) {
 	if err := w.CheckSchema(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "b", "2026-01-02T00:00:00Z")+"]"); got.Updated != 1 {
+	if got := load(t, w, "coupons", Whole,
+		"["+coupon(idA, "b", "2026-01-02T00:00:00Z")+","+uncoded+"]"); got.Updated != 1 || got.Unchanged != 1 {
 		t.Errorf("%+v", got)
 	}
-	if d := cmp.Diff([]string{"b"}, text(t, w, "SELECT code FROM coupons")); d != "" {
+	if d := cmp.Diff([]string{"b", ""}, text(t, w, "SELECT code FROM coupons ORDER BY id")); d != "" {
 		t.Error(d)
 	}
 }

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS products_latest
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS products_2_staging
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -109,7 +109,19 @@ WHERE _deleted = 0
 COMMENT 'Products of the feed, one row each';
 
 -- rehash
-ALTER TABLE products_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
+ALTER TABLE products_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+
+-- hashStatements 2
+ALTER TABLE products_2_staging MATERIALIZE COLUMN _hash;
+
+-- hashStatements 3
+ALTER TABLE products_2_staging COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
+
+-- hashStatements 4
+ALTER TABLE products_latest UPDATE _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') WHERE true;
+
+-- hashStatements 5
+ALTER TABLE products_latest COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
 
 -- createChildLatest
 CREATE TABLE IF NOT EXISTS product_prices_latest
@@ -910,7 +922,7 @@ SELECT {account:String}, s.product_key, s.hash,
     if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
-    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
     FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
@@ -928,7 +940,7 @@ SELECT {account:String}, s.product_key, s.hash,
     if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
-    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
     FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
     ORDER BY product_key, _fetched DESC, hash

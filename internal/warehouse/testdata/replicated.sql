@@ -630,7 +630,7 @@ CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -660,7 +660,7 @@ CREATE TABLE IF NOT EXISTS promotions_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -685,7 +685,7 @@ CREATE TABLE IF NOT EXISTS promotions_versions ON CLUSTER `main`
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -712,7 +712,7 @@ CREATE TABLE IF NOT EXISTS coupons_latest ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -742,7 +742,7 @@ CREATE TABLE IF NOT EXISTS coupons_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -767,7 +767,7 @@ CREATE TABLE IF NOT EXISTS coupons_versions ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -797,7 +797,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_latest ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -830,7 +830,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 4), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -858,7 +858,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_versions ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -893,7 +893,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
     _run_id UUID COMMENT 'Run that loaded this version',
@@ -933,7 +933,7 @@ CREATE TABLE IF NOT EXISTS transactions_2_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -966,7 +966,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
     _run_id UUID COMMENT 'Run that loaded this version',
@@ -1188,7 +1188,7 @@ CREATE TABLE IF NOT EXISTS payouts_latest ON CLUSTER `main`
     end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -1223,7 +1223,7 @@ CREATE TABLE IF NOT EXISTS payouts_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)), 64), toUInt128(xxHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1253,7 +1253,7 @@ CREATE TABLE IF NOT EXISTS payouts_versions ON CLUSTER `main`
     end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -1290,7 +1290,7 @@ CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -1331,7 +1331,7 @@ CREATE TABLE IF NOT EXISTS products_2_staging ON CLUSTER `main`
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1572,7 +1572,7 @@ CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address',
     _run_id UUID COMMENT 'Run that loaded this version'
@@ -1613,7 +1613,7 @@ CREATE TABLE IF NOT EXISTS products_2_staging ON CLUSTER `main`
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1625,7 +1625,16 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE products_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating);
+ALTER TABLE products_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+
+-- hashStatements 2
+ALTER TABLE products_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash;
+
+-- hashStatements 3
+ALTER TABLE products_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
+
+-- hashStatements 5
+ALTER TABLE products_latest ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
 
 -- createChildLatest
 CREATE TABLE IF NOT EXISTS product_prices_latest ON CLUSTER `main`
@@ -2363,7 +2372,7 @@ SELECT {account:String}, s.product_key, s.hash,
     if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
-    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
     FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
@@ -2381,7 +2390,7 @@ SELECT {account:String}, s.product_key, s.hash,
     if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
-    SELECT product_key, sipHash128('day price views', _entries, currency_code) AS hash, toUInt64(_fetched) AS read
+    SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
     FROM products_2_staging
     WHERE run_id = {run:UUID} AND _entries != ''
     ORDER BY product_key, _fetched DESC, hash
@@ -2533,7 +2542,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
     _run_id UUID COMMENT 'Run that loaded this version',
@@ -2573,7 +2582,7 @@ CREATE TABLE IF NOT EXISTS transactions_2_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)
+    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -2585,7 +2594,16 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE transactions_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id);
+ALTER TABLE transactions_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
+
+-- hashStatements 2
+ALTER TABLE transactions_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash;
+
+-- hashStatements 3
+ALTER TABLE transactions_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
+
+-- hashStatements 6
+ALTER TABLE transactions_latest ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
 
 -- createVersions
 CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
@@ -2612,7 +2630,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
     _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
+    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
     _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
     _run_id UUID COMMENT 'Run that loaded this version',

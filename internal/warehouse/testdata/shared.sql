@@ -38,7 +38,7 @@ SELECT version, name, checksum, generation, tables FROM schema_migrations_log FI
 SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL;
 
 -- selectColumns
-SELECT table, name, type FROM system.columns WHERE database = {database:String};
+SELECT table, name, type, if(name = '_hash', comment, '') FROM system.columns WHERE database = {database:String};
 
 -- recordOf
 INSERT INTO schema_migrations_log (version, name, checksum, generation, tables)
@@ -96,7 +96,7 @@ SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'),
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver;
 
 -- selectOrders
-SELECT name, sorting_key, '' FROM system.tables WHERE database = {database:String};
+SELECT name, sorting_key, '', '' FROM system.tables WHERE database = {database:String};
 
 -- selectVersion
 SELECT version();
