@@ -135,7 +135,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		old.columns[t.name] = map[string]string{}
 	}
 	for i, text := range old.hashStatements(d, s)[1:] { // rehash is the first
-		all = append(all, statement{fmt.Sprintf("hashStatements %d", i+2), text}) // with forgetDerived
+		all = append(all, statement{fmt.Sprintf("hashStatements %d", i+2), text}) // with updateHashes and forgetDerived
 	}
 	if s.History {
 		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},

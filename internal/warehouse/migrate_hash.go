@@ -34,9 +34,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 			if keysTable(s) != "" {
 				statements = append(statements, forgetDerived(s))
 			}
-			statements = append(statements,
-				sql("ALTER TABLE $table UPDATE _hash = $hash WHERE true", parts{"table": table, "hash": storedHash(s)}),
-				d.lasting(comment(table)))
+			statements = append(statements, updateHashes(table, s), d.lasting(comment(table)))
 		}
 	}
 	return statements
@@ -46,6 +44,12 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 func rehash(s *catalog.Stream) string {
 	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED $hash",
 		parts{"staging": stagingTable(s), "hash": stagedHash(s)})
+}
+
+// updateHashes computes the hashes of a table again. Rows that have them already are left alone, so that it costs little
+// to repeat it where the connection was lost before it ended.
+func updateHashes(table string, s *catalog.Stream) string {
+	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash", parts{"table": table, "hash": storedHash(s)})
 }
 
 // forgetDerived notes that the derived tables of a stream are out of date.
