@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dealhouse/internal/loopback"
 )
 
 // Bounds of the conversation with a mail server (notify-5).
@@ -128,7 +130,7 @@ type loginAuth struct{ user, password, host string }
 
 // Start is smtp.Auth's.
 func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
-	if !server.TLS && !isLocal(a.host) {
+	if !server.TLS && !loopback.Host(a.host) {
 		return "", nil, errors.New("the connection is not encrypted, and no password is sent over it")
 	}
 	return "LOGIN", nil, nil

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"text/template"
 	"time"
+
+	"dealhouse/internal/loopback"
 )
 
 // Events that a receiver may want.
@@ -129,7 +130,7 @@ func (t *target) locate() error {
 	switch {
 	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("url: must be a URL such as https://hooks.example.com/services/T0")
-	case u.Scheme == "http" && !t.AllowInsecure && !isLocal(u.Hostname()):
+	case u.Scheme == "http" && !t.AllowInsecure && !loopback.Host(u.Hostname()):
 		return errors.New("url: must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
 	}
 	u.Fragment = ""
@@ -151,19 +152,10 @@ func (t *target) address() (err error) {
 		return errors.New("server: must be host:port of a mail server, such as smtp.example.com:587")
 	case (t.User == "") != (t.Password == ""):
 		return errors.New("user and password go together: one is set and the other is not")
-	case t.TLS == "none" && !t.AllowInsecure && !isLocal(host):
+	case t.TLS == "none" && !t.AllowInsecure && !loopback.Host(host):
 		return errors.New("tls: none is for a mail server on this machine; allow_insecure = true permits it")
 	}
 	return nil
-}
-
-// isLocal reports a host that is this machine.
-func isLocal(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
 }
 
 func (r Receiver) wants(event string) bool {
