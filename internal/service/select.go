@@ -72,10 +72,11 @@ func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
 	var wanted []string
 	for _, name := range s.Streams {
-		if !slices.Contains(catalog.Names(), StreamName(name)) {
-			return nil, settingf("there is no stream %q: the streams are %s", name, wording.List(catalog.Names()))
+		stream, err := catalog.Find(StreamName(name))
+		if err != nil {
+			return nil, SettingError{err}
 		}
-		wanted = append(wanted, StreamName(name))
+		wanted = append(wanted, stream.Name)
 	}
 	if len(wanted) == 0 {
 		return catalog.All(), nil
