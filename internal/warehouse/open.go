@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"dealhouse/internal/chdb"
@@ -135,20 +133,4 @@ func (w *Warehouse) openParts(ctx context.Context, o Options) error {
 	w.join(all)
 	w.dialect.cluster = chdb.OwnCluster
 	return nil
-}
-
-// IsAuth reports whether the warehouse refused the credentials.
-func IsAuth(err error) bool {
-	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok && answer.StatusCode == http.StatusUnauthorized {
-		return true // an old server, or what stands before one
-	}
-	var e *clickhouse.Exception
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code {
-	case 192, 193, 194, 497, 516: // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, ACCESS_DENIED, AUTHENTICATION_FAILED
-		return true
-	}
-	return false
 }
