@@ -12,6 +12,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
 )
 
@@ -41,8 +42,8 @@ type Options struct {
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
 	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that
-	// is lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second
-	// attempt.
+	// is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative: no
+	// second attempt.
 	MaxRetryElapsed time.Duration
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
 	// seconds. Default 200ms.
@@ -83,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxRetryElapsed == 0 {
-		o.MaxRetryElapsed = DefaultMaxRetryElapsed
+		o.MaxRetryElapsed = catalog.DefaultMaxStatementRetry
 	}
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
