@@ -107,7 +107,7 @@ func checkEngine(ctx context.Context, a *app, dir string) finding {
 		if _, err := exec.LookPath("npm"); err != nil {
 			return finding{name, verdictFailed, "the ClickHouse engine is not on this machine, nor is npm, which downloads it: install Node.js with npm, or set " + chdb.EnvLibrary + " to a libchdb.so", exitUsage}
 		}
-		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (178 MB)", exitOK}
+		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (" + chdb.DownloadSize + ")", exitOK}
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return finding{name, verdictOK, "ClickHouse " + chdb.Version + ", the library is whole", exitOK}
