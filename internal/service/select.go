@@ -45,8 +45,8 @@ func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
 	}
 	for _, name := range s.Streams {
 		if name = StreamName(name); !enabled[name] {
-			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name,
-				name)
+			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]",
+				name, name)
 		}
 	}
 	if len(all) == 0 {
