@@ -22,7 +22,8 @@ import (
 
 const demoLong = `Shows everything in one go, without any setup: starts a simulated deals API on this machine, loads
 its six streams for two accounts into a real ClickHouse inside this process, lets three days pass
-upstream, loads the difference, and prints three reports from the views.
+upstream, loads the difference, prints three reports from the views, and compares payouts with their
+transactions.
 
 The data goes to a temporary folder that is removed at the end; --data keeps it. A later demo on the
 same folder starts over. The first run on a machine downloads the ClickHouse engine (` + chdb.DownloadSize + `, by npm).`
