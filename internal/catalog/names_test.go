@@ -93,8 +93,11 @@ func namedStreams(file *ast.File) (found []token.Pos) {
 		case *ast.CallExpr:
 			return !ofOutput(n.Fun)
 		case *ast.CompositeLit:
-			list, isList := n.Type.(*ast.ArrayType)
-			return !ofOutput(n.Type) && !(isList && ofOutput(list.Elt))
+			made := n.Type
+			if list, ok := made.(*ast.ArrayType); ok {
+				made = list.Elt
+			}
+			return !ofOutput(made)
 		case *ast.BasicLit:
 			text, err := strconv.Unquote(n.Value)
 			if n.Kind == token.STRING && err == nil && (nameAlone.MatchString(text) || nameInText.MatchString(text)) {
