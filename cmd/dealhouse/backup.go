@@ -101,7 +101,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, size(uint64(m.Bytes)),
+	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, wording.Size(uint64(m.Bytes)),
 		wording.Plural(uint64(len(m.Files)), "file"))
 	return err
 }

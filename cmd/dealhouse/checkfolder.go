@@ -14,6 +14,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // checkFolder checks the folder of an embedded warehouse: its disk, who has it open, and the engine. It creates
@@ -62,13 +63,13 @@ func checkRoom(dir string) finding {
 	case err != nil:
 		return finding{"disk", verdictFailed, err.Error(), exitFault}
 	case free < warehouse.NoRoom:
-		return finding{"disk", verdictFailed, size(free) +
+		return finding{"disk", verdictFailed, wording.Size(free) +
 			" free: make room or move the folder to another disk, else loading will soon fail", exitFault}
 	case free < warehouse.LittleRoom:
-		return finding{"disk", verdictWarn, size(free) +
+		return finding{"disk", verdictWarn, wording.Size(free) +
 			" free, which is little: loaded data is stored twice for a moment", exitOK}
 	}
-	return finding{"disk", verdictOK, size(free) + " free", exitOK}
+	return finding{"disk", verdictOK, wording.Size(free) + " free", exitOK}
 }
 
 // checkHolder says which other process has the folder open, if one has.
@@ -106,7 +107,7 @@ func checkEngine(ctx context.Context, a *app, dir string) finding {
 		if _, err := exec.LookPath("npm"); err != nil {
 			return finding{name, verdictFailed, "the ClickHouse engine is not on this machine, nor is npm, which downloads it: install Node.js with npm, or set " + chdb.EnvLibrary + " to a libchdb.so", exitUsage}
 		}
-		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (178 MB)", exitOK}
+		return finding{name, verdictWarn, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once (" + chdb.DownloadSize + ")", exitOK}
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return finding{name, verdictOK, "ClickHouse " + chdb.Version + ", the library is whole", exitOK}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -21,10 +22,11 @@ import (
 
 const demoLong = `Shows everything in one go, without any setup: starts a simulated deals API on this machine, loads
 its six streams for two accounts into a real ClickHouse inside this process, lets three days pass
-upstream, loads the difference, and prints three reports from the views.
+upstream, loads the difference, prints three reports from the views, and compares payouts with their
+transactions.
 
 The data goes to a temporary folder that is removed at the end; --data keeps it. A later demo on the
-same folder starts over. The first run on a machine downloads the ClickHouse engine (178 MB, by npm).`
+same folder starts over. The first run on a machine downloads the ClickHouse engine (` + chdb.DownloadSize + `, by npm).`
 
 const demoExample = `  dealhouse demo
   dealhouse demo --data ./demo-data      keep the data, to query it with dealhouse query

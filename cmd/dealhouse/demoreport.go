@@ -3,30 +3,38 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"dealhouse/internal/catalog"
 )
 
 // demoReport is a question and the query of the views that answers it.
 type demoReport struct{ title, sql string }
 
 func demoReports() []demoReport {
+	sales, payouts := catalog.Transactions().Name, catalog.Payouts().Name
 	return []demoReport{
 		{"Cashback by retailer: the top 10 of each currency",
 			`SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
     sum(order_value) AS order_value, sum(cashback) AS cashback
-FROM transactions WHERE status != 'DECLINED'
+FROM ` + sales + ` WHERE status != 'DECLINED'
 GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
 		{"Transactions by month and status, the last 6 months",
 			`SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
     countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
-FROM transactions GROUP BY month ORDER BY month DESC LIMIT 6`},
+FROM ` + sales + ` GROUP BY month ORDER BY month DESC LIMIT 6`},
 		{"Payouts: the last 3 of each account",
 			`SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
     p.total_transactions AS sales, p.total_gmv AS gmv, p.total_cashback AS cashback, p.confirmed_cashback AS confirmed
-FROM payouts AS p
-LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM transactions GROUP BY account, payout_id) AS t
+FROM ` + payouts + ` AS p
+LEFT JOIN (SELECT account, payout_id, any(currency_code) AS currency FROM ` + sales + ` GROUP BY account, payout_id) AS t
     ON t.account = p.account AND t.payout_id = p.id
 ORDER BY p.account, p.id DESC LIMIT 3 BY p.account`},
 	}
+}
+
+// countExample is a query to type.
+func countExample() string {
+	return "SELECT status, count() FROM " + catalog.Transactions().Name + " GROUP BY ALL"
 }
 
 // sayWhatNext ends the demo with commands that work with what it left behind.
@@ -35,17 +43,17 @@ func (d *demo) sayWhatNext() {
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
 		fmt.Fprintf(&b, `  export DEALHOUSE_WAREHOUSE_DSN=%[1]s
-  %[2]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  %[2]s query "%[3]s"
   %[2]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
   %[2]s runs
   %[2]s serve-warehouse
-`, quoted("embedded:"+d.dir), d.program)
+`, quoted("embedded:"+d.dir), d.program, countExample())
 	} else {
 		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
   export DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data
-  %[1]s query "SELECT status, count() FROM transactions GROUP BY ALL"
+  %[1]s query "%[2]s"
   %[1]s demo --serve
-`, d.program)
+`, d.program, countExample())
 	}
 	fmt.Fprintf(&b, "\nFor your own API: copy config.example.toml to dealhouse.toml, fill in the account, then\n\n  %[1]s check\n  %[1]s sync\n", d.program)
 	fmt.Fprint(d.stdout, b.String())
@@ -65,11 +73,11 @@ func (d *demo) sayWhatIsUp(warehouse string) {
 	fmt.Fprintf(&b, `
 In another terminal:
 
-  curl '%[1]s/?database=%[2]s' -d 'SELECT status, count() FROM transactions GROUP BY ALL'
+  curl '%[1]s/?database=%[2]s' -d '%[7]s'
   DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
   curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
   DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
-`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.url, org)
+`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.url, org, countExample())
 	fmt.Fprint(d.stdout, b.String())
 }
 

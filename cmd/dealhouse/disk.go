@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/wording"
 )
 
 // freeOn returns how many bytes this user may still write to the disk of a folder. If the folder does not exist, the
@@ -24,24 +25,10 @@ func freeOn(path string) (uint64, error) {
 func enoughRoom(path string, bytes uint64) error {
 	free, err := freeOn(path)
 	if err == nil && free < bytes {
-		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path, size(free),
-			size(bytes))
+		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path,
+			wording.Size(free), wording.Size(bytes))
 	}
 	return err
-}
-
-// size is a number of bytes for people.
-func size(bytes uint64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	value, unit := float64(bytes), 0
-	for ; value >= 1000 && unit < len(units)-1; unit++ {
-		value /= 1024
-	}
-	digits := 1
-	if unit == 0 || value >= 100 {
-		digits = 0
-	}
-	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[unit]
 }
 
 // lockFile locks a file for this process until unlock, or fails at once. It creates the file if it does not exist.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
@@ -119,10 +117,4 @@ func worst(codes ...int) int {
 		}
 	}
 	return worst
-}
-
-// isReadOnly reports that the warehouse accepts no writes from this user, or through this connection.
-func isReadOnly(err error) bool {
-	var e *clickhouse.Exception
-	return errors.As(err, &e) && e.Code == 164 // READONLY
 }

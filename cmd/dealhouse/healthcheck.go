@@ -71,10 +71,9 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 		}
 		address = scheme + reachable(cfg.Daemon.Listen) + "/healthz"
 	}
-	// The address appears in messages, so it must not hold a password.
-	target, err := url.Parse(address)
-	if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" {
-		return usagef("--url: want a URL such as http://127.0.0.1:9464/healthz, without user and password")
+	target, err := daemonURL(address, "http://127.0.0.1:9464/healthz")
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -91,6 +90,16 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 		return fmt.Errorf("%s answers %s", target, resp.Status)
 	}
 	return nil
+}
+
+// daemonURL reads the --url of a daemon. It appears in messages, so it must hold no password, nor a query with a secret.
+func daemonURL(text, example string) (*url.URL, error) {
+	target, err := url.Parse(text)
+	if err != nil || target.Host == "" || target.User != nil || target.RawQuery != "" ||
+		target.Scheme != "http" && target.Scheme != "https" {
+		return nil, usagef("--url: want a URL such as %s, without user and password, and without a query", example)
+	}
+	return target, nil
 }
 
 // portOnly returns the daemon's port from the environment, or the default, without reading any file.

@@ -48,7 +48,8 @@ func TestHealthcheck(t *testing.T) {
 	call(t, nil, "healthcheck", "--url", daemon.URL+"/healthz").want(t, 1, "answers 503")
 	daemon.Close()
 	call(t, nil, "healthcheck", "--url", daemon.URL+"/healthz").want(t, 1, "does not answer")
-	for _, wrong := range []string{"healthz", "ftp://127.0.0.1/", "http://u:" + httpSecret + "@127.0.0.1:1/", ":"} {
+	for _, wrong := range []string{"healthz", "ftp://127.0.0.1/", "http://u:" + httpSecret + "@127.0.0.1:1/", ":",
+		"http://127.0.0.1:1/healthz?key=" + httpSecret} {
 		call(t, nil, "healthcheck", "--url", wrong).want(t, 2, "want a URL")
 	}
 }

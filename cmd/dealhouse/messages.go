@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -108,7 +109,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 			}
 		}
 		err := r.Err
-		if len(same) > 1 || isGuard(err) || isIncomplete(err) || isReadOnly(err) {
+		if len(same) > 1 || isGuard(err) || isIncomplete(err) || warehouse.IsReadOnly(err) {
 			err = errors.New(reason)
 		}
 		a.printAboutStreams("error", r.Record.Account, same, err)
@@ -135,7 +136,7 @@ func cause(err error) string {
 		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
 		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
 	}
-	if isReadOnly(err) {
+	if warehouse.IsReadOnly(err) {
 		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
 	}
 	return err.Error()

@@ -39,7 +39,7 @@ func mustExist(dir string) error {
 	return absent{dir}
 }
 
-// openToRead reads the configuration and opens its warehouse as openExisting does.
+// openToRead reads the configuration and opens its warehouse, which must exist (opener.existing).
 func (a *app) openToRead(ctx context.Context) (*config.Config, *warehouse.Warehouse, error) {
 	cfg, err := a.readConfig(false)
 	if err != nil {

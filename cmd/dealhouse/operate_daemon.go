@@ -159,12 +159,8 @@ func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if r.url != "" {
 		transport.Proxy = http.ProxyFromEnvironment
-		target, err := url.Parse(r.url)
-		if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" ||
-			target.RawQuery != "" {
-			return nil, nil, usagef("--url: want a URL such as https://dealhouse:9464, without user and password")
-		}
-		return target, transport, nil
+		target, err := daemonURL(r.url, "https://dealhouse:9464")
+		return target, transport, err
 	}
 	target := &url.URL{Scheme: "http", Host: reachable(cfg.Daemon.Listen)}
 	if cfg.Daemon.TLSCert != "" {

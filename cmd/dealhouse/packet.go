@@ -8,7 +8,6 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/report"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const packetLong = `Prints a file to send to the service when you dispute a payout: what it paid, what that is worth now, the
@@ -54,8 +53,8 @@ func printPacket(ctx context.Context, a *app, account string, payout int64, all 
 		if err != nil {
 			return err
 		}
-		if err := onePayout(r, payout); err != nil {
-			return err
+		if _, err := r.One(payout); err != nil {
+			return usagef("%w", err)
 		}
 		p, err := report.NewPacket(ctx, w, r, all)
 		switch {
@@ -66,15 +65,4 @@ func printPacket(ctx context.Context, a *app, account string, payout int64, all 
 		}
 		return p.WriteHTML(a.stdout)
 	})
-}
-
-// onePayout says that there is no payout, or more than one.
-func onePayout(r report.Reconciliation, id int64) error {
-	switch len(r.Payouts) {
-	case 0:
-		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", id)
-	case 1:
-		return nil
-	}
-	return usagef("%s have a payout %d: say which with --account", wording.List(r.Accounts()), id)
 }

@@ -127,7 +127,7 @@ type asking struct {
 
 func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
-	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && e.Code == 497 {
+	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && warehouse.IsDenied(err) {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message,
 			e.Code) // it has no credentials
 	}
@@ -206,9 +206,9 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 }
 
 // Codes of ClickHouse for statements that fail again on every retry: bad arguments, types, syntax, unknown functions,
-// identifiers, settings, tables and databases, attempts to write.
+// identifiers, settings, tables and databases.
 func statementCodes() []int32 {
-	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130, 164,
+	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130,
 		179, 184, 206, 207, 215, 258, 279, 386, 392}
 }
 
@@ -220,7 +220,7 @@ func sqlError(err error) error {
 		return fmt.Errorf("asking the warehouse: %w", err)
 	case warehouse.IsMissing(err):
 		return usagef("the warehouse has no such table: %s (code %d); `dealhouse query \"SHOW TABLES\"` lists what there is, `dealhouse migrate` makes the schema", e.Message, e.Code)
-	case e.Code == 164:
+	case warehouse.IsReadOnly(err):
 		return usagef("the warehouse refused the statement: queries are read-only here: %s (code %d)", e.Message, e.Code)
 	case slices.Contains(statementCodes(), e.Code):
 		return usagef("the warehouse refused the statement: %s (code %d)", e.Message, e.Code)

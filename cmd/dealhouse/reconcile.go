@@ -164,7 +164,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		}
 	}
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
-		return usagef("there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", *f.Payout)
+		return usagef("%w", report.NoPayout(*f.Payout))
 	}
 	if f.WithoutTransactions && c.rows() == report.ListTransactions() {
 		err = r.WriteTransactionsCSV(ctx, w, a.stdout)

@@ -16,6 +16,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const restoreLong = `Creates the embedded warehouse of warehouse.dsn from a backup that dealhouse backup has written. The folder
@@ -67,7 +68,7 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 // described says what is in a backup.
 func described(m backup.Manifest) string {
 	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database,
-		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program)
+		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), wording.Size(uint64(m.Bytes)), m.Program)
 }
 
 // fitting reads the manifest of a backup that this version can restore.

@@ -157,10 +157,13 @@ func checkLimit(limit int) error {
 
 // knownStream says that there is no stream of a name, which the flag or argument gave; "" stands for all.
 func knownStream(from, name string) error {
-	if name == "" || slices.Contains(catalog.Names(), name) {
+	if name == "" {
 		return nil
 	}
-	return usagef("%sthere is no stream %q: the streams are %s", from, name, wording.List(catalog.Names()))
+	if _, err := catalog.Find(name); err != nil {
+		return usagef("%s%w", from, err)
+	}
+	return nil
 }
 
 // complete offers words for a flag to the shell.

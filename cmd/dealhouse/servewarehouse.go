@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
-	"dealhouse/internal/dealapi"
+	"dealhouse/internal/loopback"
 	"dealhouse/internal/warehouse"
 )
 
@@ -101,7 +101,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated
-	if err := a.raiseWalls(&e, c.withoutSandbox, !dealapi.IsLoopback(host)); err != nil {
+	if err := a.raiseWalls(&e, c.withoutSandbox, !loopback.Host(host)); err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
@@ -145,7 +145,7 @@ func (c serveCommand) validate(password string) error {
 		return usagef("--listen: want host:port, such as 127.0.0.1:8123")
 	case c.user != "" && password == "":
 		return usagef("--user needs --password")
-	case password == "" && !c.insecure && !dealapi.IsLoopback(host):
+	case password == "" && !c.insecure && !loopback.Host(host):
 		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", c.listen)
 	}
 	return nil

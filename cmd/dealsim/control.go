@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/loopback"
 )
 
 // maxBody bounds what a control request may send.
@@ -45,8 +45,7 @@ func newHandler(sim *apisim.Sim) http.Handler {
 			sim.ServeHTTP(w, r)
 			return
 		}
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if ip := net.ParseIP(host); err != nil || !ip.IsLoopback() {
+		if !loopback.HostPort(r.RemoteAddr) {
 			refuse(w, http.StatusForbidden, errors.New("control endpoints answer to this machine only"))
 			return
 		}

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
+
+	"dealhouse/internal/loopback"
 )
 
 // fromHere reports that the request does not come from a foreign web page in a browser on this machine. The author of
@@ -13,7 +12,7 @@ import (
 // send a POST anywhere, so a browser must say that the page is ours. Programs other than browsers do not say where a
 // request comes from.
 func fromHere(r *http.Request) bool {
-	if !isLocal(r.Host) {
+	if !loopback.HostPort(r.Host) {
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -28,17 +27,4 @@ func fromHere(r *http.Request) bool {
 		}
 	}
 	return true
-}
-
-// isLocal reports that a host, with or without a port, is a name of this machine for itself.
-func isLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil && addr.IsLoopback()
 }

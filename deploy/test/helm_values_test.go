@@ -179,6 +179,10 @@ func TestChartRefuses(t *testing.T) {
 		existing + "proxy: {port: 70000}\n":                                "port",
 		existing + "terminationGracePeriodSeconds: 10\n":                   "terminationGracePeriodSeconds",
 		existing + "runAs: {runAsUser: 0}\n":                               "runAs",
+		existing + "alerts: {runbookUrl: RUNBOOK.md}\n":                    "runbookUrl",
+		existing + "alerts: {maxAgeSeconds: {coupon: 3600}}\n":             "coupon",
+		existing + "alerts: {maxAgeSeconds: {coupons: 3h}}\n":              "coupons",
+		existing + "alerts: {maxAgeSeconds: {coupons: null}}\n":            "coupons",
 		existing + "goMemoryLimit: 460Mi\n":                                "goMemoryLimit",
 		"secret: {existing: Not_A_Name}\n":                                 "existing",
 		existing + "mode: cronjobs\njobs: [{name: " + strings.Repeat("a", 21) +

@@ -2,8 +2,11 @@ package test
 
 import (
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,6 +14,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"dealhouse/internal/config"
 )
 
 var update = flag.Bool("update", false, "write the PrometheusRule anew, of the rules of Prometheus")
@@ -124,8 +129,60 @@ func TestPrometheusRule(t *testing.T) {
 		t.Errorf("%s is not what deploy/prometheus/rules has: -update writes it anew", file)
 	}
 	_, others := buildIn(t, copied(t), "daemon", "../../components/prometheusrule")
-	if got := ofKind(t, others, "PrometheusRule"); len(got.Spec.Groups) != len(groups) || len(groups) < 3 {
-		t.Errorf("%d groups of %d", len(got.Spec.Groups), len(groups))
+	if got := ofKind(t, others, "PrometheusRule"); text(t, got.Spec.Groups) != text(t, groups) || len(groups) < 3 {
+		t.Errorf("the component makes %d groups of %d, or other ones", len(got.Spec.Groups), len(groups))
+	}
+}
+
+// settings are what the rules of an installation say that others do not: the address of the runbook, and by stream how
+// old its last success may be.
+func settings(t *testing.T, rule custom) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, group := range rule.Spec.Groups {
+		for _, r := range group.(map[string]any)["rules"].([]any) {
+			rule := r.(map[string]any)
+			labels, _ := rule["labels"].(map[string]any)
+			switch rule["record"] {
+			case "dealhouse:runbook:info":
+				all["runbook"] = labels["url"].(string)
+			case "dealhouse:success_age_limit:seconds":
+				all[labels["stream"].(string)] = rule["expr"].(string)
+			}
+		}
+	}
+	return all
+}
+
+// With Helm and with kustomize people set where their runbook is and how old data may be, for each stream.
+func TestAlertSettings(t *testing.T) {
+	const address = "https://wiki.example/dealhouse?page=RUNBOOK"
+	want := map[string]string{"runbook": address}
+	values := "prometheusRule: true\nalerts:\n  runbookUrl: " + address + "\n  maxAgeSeconds:\n"
+	dir := copied(t)
+	file := filepath.Join(dir, "kubernetes", "components", "prometheusrule", "kustomization.yaml")
+	component := strings.Replace(read(t, file), "http://127.0.0.1:9090/user/RUNBOOK.md", address, 1)
+	for i, stream := range config.StreamNames() {
+		limit := fmt.Sprint(1234567 + i)
+		want[stream] = "vector(" + limit + ")"
+		values += "    " + stream + ": " + limit + "\n"
+		component = regexp.MustCompile(`vector\(\d+\)(\} # `+stream+`\n)`).ReplaceAllString(component, want[stream]+"$1")
+	}
+	_, charted := render(t, "dealhouse", existing+values)
+	if err := write(file, component); err != nil {
+		t.Fatal(err)
+	}
+	_, built := buildIn(t, dir, "daemon", "../../components/prometheusrule")
+	for by, others := range map[string][][]byte{"Helm": charted, "kustomize": built} {
+		if got := settings(t, ofKind(t, others, "PrometheusRule")); !maps.Equal(got, want) {
+			t.Errorf("set by %s are %v, want %v", by, got, want)
+		}
+	}
+	// Of one stream alone, the others stay as they were.
+	_, others := render(t, "dealhouse", existing+"prometheusRule: true\nalerts: {maxAgeSeconds: {payouts: 200000}}\n")
+	got := settings(t, ofKind(t, others, "PrometheusRule"))
+	if got["payouts"] != "vector(200000)" || got["products"] != "vector(108000)" || len(got) != len(want) {
+		t.Errorf("with another limit for payouts: %v", got)
 	}
 }
 

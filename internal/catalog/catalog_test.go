@@ -83,7 +83,15 @@ func TestInvariantsCanFail(t *testing.T) {
 		{"catalog-9", "days of another stream",
 			func(s map[string]*Stream) { s["transactions"].ByDay.View = "product_prices" }},
 		{"catalog-9", "a day that is none", func(s map[string]*Stream) { s["transactions"].ByDay.Column = "status" }},
-		{"catalog-9", "decisions without a status", func(s map[string]*Stream) { s["payouts"].TracksDecisions = true }},
+		{"catalog-9", "decisions without a status", func(s map[string]*Stream) {
+			f := field(s["transactions"], "status")
+			f.JSON, f.Column = "state", "state"
+		}},
+		{"catalog-9", "two streams with a child", func(s map[string]*Stream) {
+			child := *s["products"].Child
+			child.Table = "coupon_prices"
+			s["coupons"].Child = &child
+		}},
 		{"catalog-10", "ordered by what is no time", func(s map[string]*Stream) { s["transactions"].OrderedBy = "status" }},
 		{"catalog-10", "ordered by what is not there",
 			func(s map[string]*Stream) { s["transactions"].OrderedBy = "made_at" }},
@@ -144,7 +152,7 @@ func problems(all []Stream) (found []string) {
 		}
 		seen[kind+name] = true
 	}
-	payouts, naming := 0, 0
+	payouts, naming, children := 0, 0, 0
 	for i := range all {
 		s := &all[i]
 		complain := func(invariant int, format string, args ...any) { add(invariant, s.Name+" "+format, args...) }
@@ -155,6 +163,7 @@ func problems(all []Stream) (found []string) {
 		once("view", s.Name)
 		if s.Child != nil {
 			once("view", s.Child.Table)
+			children++
 		}
 		if s.ByID != (s.AllView != "") {
 			complain(5, "can be read by ID: %v; its view of all known records is %q", s.ByID, s.AllView)
@@ -178,6 +187,9 @@ func problems(all []Stream) (found []string) {
 	}
 	if payouts != 1 || naming != 1 {
 		add(7, "%d streams of payouts, %d fields that name one", payouts, naming)
+	}
+	if children > 1 {
+		add(9, "%d streams with a child", children)
 	}
 	return found
 }
@@ -293,8 +305,8 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 			complain(12, "has a filter %s by %q", f.Name, f.Column)
 		}
 	}
-	if s.TracksDecisions && (!s.History || s.index(func(f Field) bool { return f.Column == "status" }) < 0) {
-		complain(9, "tracks decisions without a history or a status")
+	if s.NamesPayouts() && (!s.History || s.index(func(f Field) bool { return f.Column == "status" }) < 0) {
+		complain(9, "has sales without a history or a status")
 	}
 }
 

@@ -2,14 +2,15 @@ package catalog
 
 import "time"
 
-// Defaults of the settings that a configuration may leave out. They stand here and nowhere else: the configuration
-// writes them into its keys, and the syncer takes them for a job that was made without one.
+// Defaults of settings that several packages need: the configuration writes them into its keys, and the syncer and the
+// warehouse take them for what was made without one. A default of the configuration alone stands in its key.
 const (
 	DefaultRequestsPerSecond = 10.0             // of an account, all its streams together
 	DefaultTimeout           = 30 * time.Second // of one request with its body
 	DefaultMaxBodyBytes      = 64 << 20         // of one response, after decompression
 	DefaultMaxRetryElapsed   = 5 * time.Minute  // of one request with all its retries
 	DefaultBatchRows         = 20_000           // of one insert into staging
+	DefaultMaxStatementRetry = 2 * time.Minute  // of one statement of the warehouse with all its retries
 
 	DefaultMaxDeleteRatio   = 0.2              // share of the live rows that a run may delete
 	DefaultMaxRejectedRatio = 0.05             // share of the records read that may be rejected

@@ -3,16 +3,19 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Find returns the stream of that name.
+// Find returns the stream of that name. Its error names those that there are.
 func Find(name string) (*Stream, error) {
 	for i := range streams {
 		if streams[i].Name == name {
 			return &streams[i], nil
 		}
 	}
-	return nil, fmt.Errorf("there is no stream %q: the streams are %s", name, Names())
+	names, last := Names(), len(streams)-1
+	return nil, fmt.Errorf("there is no stream %q: the streams are %s and %s", name, strings.Join(names[:last], ", "),
+		names[last])
 }
 
 // All lists the streams in the order in which they are shown.

@@ -108,10 +108,6 @@ type Stream struct {
 	ByDay *ByDay
 	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
 	Payouts bool
-	// Sales says that the records are sales: sums of them are kept by day and by payout.
-	Sales bool
-	// TracksDecisions keeps when a record was confirmed or declined, in the view transaction_decisions.
-	TracksDecisions bool
 	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are
 	// read without the others; "" where the key alone orders them (catalog-10).
 	OrderedBy string
@@ -173,7 +169,8 @@ func (s *Stream) References() (fields []Field) {
 	return fields
 }
 
-// NamesPayouts reports whether the records say which payout they are in.
+// NamesPayouts reports whether the records are sales, which say in which payout they are. Of this one stream (catalog-7)
+// sums are kept by day and by payout, and when each record was confirmed or declined.
 func (s *Stream) NamesPayouts() bool { return s.Reference(Payouts()) != nil }
 
 // NamesDeals reports whether the records name records of other streams that can be asked for one by one.

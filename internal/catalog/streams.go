@@ -76,7 +76,7 @@ var streams = []Stream{
 	{
 		Name: "transactions", Path: "/v1/deals/transactions", Kind: Incremental, Paging: CursorPages, History: true,
 		Comment:  "Affiliate transactions of the organization, one row each, as they stand now",
-		Schedule: "*/5 * * * *", Resync: "0 4 * * 0", Sales: true, TracksDecisions: true,
+		Schedule: "*/5 * * * *", Resync: "0 4 * * 0",
 		ByDay:     &ByDay{View: "transactions", Column: "sold_at", Title: "Transactions by day of sale"},
 		OrderedBy: "sold_at", LookedUpBy: []string{"passback_uid"},
 		Fields: []Field{

@@ -53,6 +53,8 @@ const (
 	OwnCluster = contract.OwnCluster
 	// Version is the release of the engine that Open downloads when it has none.
 	Version = contract.Version
+	// DownloadSize is how much is downloaded then, for people.
+	DownloadSize = contract.DownloadSize
 	// BackupDisk is the name by which statements know BackupFolder.
 	BackupDisk = contract.BackupDisk
 	// RestoringFile is in a data directory for as long as what is restored is not all there.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"unicode"
 
 	"github.com/robfig/cron/v3"
+
+	"dealhouse/internal/loopback"
 )
 
 var (
@@ -134,12 +135,7 @@ func plaintext(baseURL string) bool {
 	if err != nil || u.Scheme != "http" {
 		return false
 	}
-	host := u.Hostname()
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return false
-	}
-	address, err := netip.ParseAddr(host)
-	return err != nil || !address.IsLoopback()
+	return !loopback.Host(u.Hostname())
 }
 
 // checkSchedule accepts what the daemon's scheduler accepts, except what can never fire or would fire without pause.

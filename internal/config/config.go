@@ -80,8 +80,7 @@ func (c *Config) Account(name string) (Account, bool) {
 	return Account{}, false
 }
 
-// Daemon holds the settings of the long-running worker. The defaults of all settings stand in keys.go and
-// catalog/defaults.go.
+// Daemon holds the settings of the long-running worker. The defaults of all settings stand in their keys (keys.go).
 type Daemon struct {
 	// Listen is the host:port of metrics, health checks and the status page.
 	Listen string

@@ -61,7 +61,7 @@ a single server, or ClickHouse Cloud, which replicates by itself.`,
 			doc:   `The private key of cert_file, in PEM.`,
 		},
 		{
-			name: "max_retry_elapsed", in: inWarehouse, standard: `"2m"`,
+			name: "max_retry_elapsed", in: inWarehouse, standard: written(catalog.DefaultMaxStatementRetry),
 			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
 			doc: `How long a statement is retried while the warehouse cannot run it: a lost connection, too many parts, no
 memory, a full disk. After that the run fails. "0s": no retry.`,

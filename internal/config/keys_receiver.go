@@ -1,25 +1,14 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"net/mail"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template/parse"
 
 	"dealhouse/internal/catalog"
-)
-
-// Forms of a receiver, and what each may want to know.
-var (
-	receiverForms  = []string{"json", "slack", "teams", "mail", "ping"}
-	receiverEvents = []string{"failing", "guarded", "stale", "recovered", "findings", "drift", "warehouse"}
-	pingSignals    = []string{"start", "success", "fail"}
-	receiverTLS    = []string{"starttls", "tls", "none"}
+	"dealhouse/internal/receiver"
 )
 
 // receiverValues are the keys of a [[receiver]].
@@ -44,7 +33,7 @@ new one, and gets messages about all current problems.`,
 		},
 		{
 			name: "form", in: inReceiver, required: true, example: `"slack"`,
-			value: checked("a form", func(v *values) *string { return &v.receiver.form }, oneOf(receiverForms)),
+			value: checked("a form", func(v *values) *string { return &v.receiver.form }, oneOf(receiver.FormNames())),
 			doc: `"json": a webhook that takes a JSON object; "slack" and "teams": their incoming webhooks; "mail"; "ping": a
 dead man's switch, such as healthchecks.io, which hears of each sync, and once a minute from the daemon.`,
 		},
@@ -62,7 +51,7 @@ dead man's switch, such as healthchecks.io, which hears of each sync, and once a
 		{
 			name: "events", in: inReceiver, standard: `""`, example: `"failing guarded recovered"`,
 			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events },
-				slices.Concat(receiverEvents, pingSignals)),
+				slices.Concat(receiver.Events(), receiver.Signals())),
 			doc: `The events to send, separated by spaces. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
 a run, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
 over; "findings": a new finding about payouts; "drift": the API sends unknown fields,
@@ -108,8 +97,9 @@ func mailKeys() []key {
 		},
 		{
 			name: "tls", in: inReceiver, standard: `"starttls"`,
-			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.tls }, oneOf(receiverTLS)),
-			doc:   `"starttls" for port 587, "tls" (from the first byte) for port 465, or "none".`,
+			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.tls },
+				oneOf(receiver.TLSWays())),
+			doc: `"starttls" for port 587, "tls" (from the first byte) for port 465, or "none".`,
 		},
 		{
 			name: "user", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
@@ -123,13 +113,13 @@ func mailKeys() []key {
 		},
 		{
 			name: "from", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
-			value: checked("a mail address", func(v *values) *string { return &v.receiver.from }, checkAddresses),
+			value: checked("a mail address", func(v *values) *string { return &v.receiver.from }, checkSender),
 			doc:   `The sender.`,
 		},
 		{
 			name: "to", in: inReceiver, standard: `""`, example: `"ops@example.com, finance@example.com"`,
 			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to },
-				checkAddresses),
+				checkRecipients),
 			doc: `The recipients, separated by commas.`,
 		},
 	}
@@ -163,22 +153,26 @@ func wordsOf(want string, field func(*values) *[]string, known []string) codec {
 }
 
 func checkMailServer(s string) error {
-	host, port, err := net.SplitHostPort(s)
-	_, portErr := strconv.ParseUint(port, 10, 16)
-	if s != "" && (err != nil || portErr != nil || host == "" || strings.ContainsAny(host, " /@")) {
-		return fmt.Errorf("must be host:port, such as \"smtp.example.com:587\"; %s is not", quote(s))
-	}
-	return nil
+	_, err := receiver.ParseServer(s)
+	return unlessEmpty(s, err)
 }
 
-func checkAddresses(s string) error {
-	if s == "" {
+func checkSender(s string) error {
+	_, err := receiver.ParseSender(s)
+	return unlessEmpty(s, err)
+}
+
+func checkRecipients(s string) error {
+	_, err := receiver.ParseRecipients(s)
+	return unlessEmpty(s, err)
+}
+
+// unlessEmpty adds to an error what is wrong. An empty text counts as not set.
+func unlessEmpty(s string, err error) error {
+	if s == "" || err == nil {
 		return nil
 	}
-	if _, err := mail.ParseAddressList(s); err != nil {
-		return fmt.Errorf("must be a mail address, such as ops@example.com; %s is not", quote(s))
-	}
-	return nil
+	return fmt.Errorf("%w; %s is not", err, quote(s))
 }
 
 // checkTemplate checks the grammar. What it is given is checked where it is filled in.
@@ -226,23 +220,17 @@ func (l *reader) receiver(s *scope, accounts []Account) Receiver {
 		*secret.to = l.receiverSecret(v, secret.key, secret.from)
 	}
 	if at, ok := v.at["url"]; ok && out.URL.Resolved() {
-		if err := checkReceiverURL(out.URL.Reveal(), r.allowInsecure); err != nil {
+		// Its error does not show the URL (config-3).
+		if _, err := receiver.ParseURL(out.URL.Reveal(), r.allowInsecure); err != nil {
 			l.problem(at, "receiver %q: url %s", v.name, err)
 		}
 	}
-	return out
-}
-
-// checkReceiverURL never shows its input (config-3).
-func checkReceiverURL(text string, insecure bool) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("must be a URL such as https://hooks.example.com/services/T0")
-	case plaintext(text) && !insecure:
-		return errors.New("must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
+	if host, err := receiver.ParseServer(r.server); err == nil {
+		if err := receiver.CheckTLS(r.tls, host, r.allowInsecure); err != nil {
+			l.problem(v.at["tls"], "receiver %q: tls %s", v.name, err)
+		}
 	}
-	return nil
+	return out
 }
 
 // receiverSecret fetches a secret of a receiver when the command needs it.
@@ -270,39 +258,27 @@ func (l *reader) receiverSecret(v *values, key string, from reference) Secret {
 // fitsForm refuses keys that the form of a receiver has no use for, and asks for those that it needs.
 func (l *reader) fitsForm(s *scope) {
 	v, r := s.values, s.values.receiver
-	web, mails := []string{"url"}, []string{"server", "from", "to"}
-	needs, useless := web, slices.Concat(mails, []string{"tls", "user", "password"})
-	switch r.form {
-	case "":
-		return // reported as missing
-	case "mail":
-		needs, useless = mails, []string{"url", "token"}
-	case "slack", "teams":
-		useless = append(useless, "token")
-	case "ping":
-		useless = append(useless, "template", "after")
+	form, known := receiver.Find(r.form)
+	if !known {
+		return // it is reported as missing, or as none that there is
 	}
-	for _, name := range needs {
+	for _, name := range form.Needs {
 		if !v.has(name) {
 			l.problem(s.at, "receiver %q lacks %s, which the form %s needs", v.name, name, r.form)
 		}
 	}
-	for _, name := range useless {
+	for _, name := range form.Useless() {
 		if at, set := v.at[name]; set {
 			l.problem(at, "receiver %q: %s has no meaning for the form %s", v.name, name, r.form)
 		}
 	}
-	if (r.user == "") != (r.password == reference{}) {
-		l.problem(s.at, "receiver %q: user and password go together: one is set and the other is not", v.name)
-	}
-	known := receiverEvents
-	if r.form == "ping" {
-		known = pingSignals
+	if err := receiver.CheckLogin(r.user != "", r.password != reference{}); err != nil {
+		l.problem(s.at, "receiver %q: %s", v.name, err)
 	}
 	for _, event := range r.events {
-		if !slices.Contains(known, event) {
+		if !slices.Contains(form.Events, event) {
 			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", v.name, r.form,
-				joined(known, "and"), quote(event))
+				joined(form.Events, "and"), quote(event))
 		}
 	}
 }

@@ -3,10 +3,13 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dealhouse/internal/receiver"
 )
 
 const oneAccount = "[[account]]\nname = \"acme\"\nbase_url = \"https://api.example.com\"\napi_key = \"env:KEY\"\n"
@@ -67,6 +70,10 @@ func TestReceivers(t *testing.T) {
 			"is not a template"},
 		"two of a name": {hook + "[[receiver]]\n" + hook, []string{"HOOK=https://example.com"},
 			`a second receiver "a"`},
+		"unencrypted mail": {"name = \"a\"\nform = \"mail\"\nserver = \"x.org:25\"\ntls = \"none\"\n" +
+			"from = \"a@x.org\"\nto = \"b@x.org\"", nil, `receiver "a": tls none is for a mail server on this machine`},
+		"two senders": {"name = \"a\"\nform = \"mail\"\nserver = \"x.org:25\"\n" +
+			"from = \"a@x.org, b@x.org\"\nto = \"b@x.org\"", nil, "must be a mail address"},
 		"a password without a user": {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\"\npassword = \"env:HOOK\"", []string{"HOOK=p"}, "user and password go together"},
 		"no addresses":              {"name = \"a\"\nform = \"mail\"\nserver = \"x:25\"\nfrom = \"a@x.org\"\nto = \"b@x.org\\r\\nBcc: c@x.org\"", nil, "must be a mail address"},
 	} {
@@ -83,6 +90,32 @@ func TestReceivers(t *testing.T) {
 				t.Errorf("a problem shows the URL: %q", got)
 			}
 		})
+	}
+}
+
+// Whatever a receiver may be is explained where it is configured.
+func TestReceiversAreExplained(t *testing.T) {
+	t.Parallel()
+	docs := map[string]string{}
+	for _, k := range receiverKeys() {
+		docs[k.name] = k.doc
+	}
+	for name, words := range map[string][]string{
+		"form": receiver.FormNames(), "tls": receiver.TLSWays(),
+		"events": append(receiver.Events(), receiver.Signals()...),
+	} {
+		for _, word := range words {
+			if !strings.Contains(docs[name], strconv.Quote(word)) {
+				t.Errorf("%s does not say what %q is", name, word)
+			}
+		}
+	}
+	for _, form := range receiver.Forms() {
+		for _, name := range append(form.Needs, form.Takes...) {
+			if docs[name] == "" {
+				t.Errorf("the form %s has a key %s, which there is not", form.Name, name)
+			}
+		}
 	}
 }
 

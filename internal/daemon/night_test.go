@@ -31,6 +31,7 @@ import (
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/notify"
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
 )
@@ -128,7 +129,7 @@ func newNight(t *testing.T) *night {
 	})
 	hook := httptest.NewServer(http.HandlerFunc(n.receive))
 	t.Cleanup(hook.Close)
-	receivers, err := notify.Compile([]notify.Receiver{{Name: "ops", Form: notify.FormJSON, URL: hook.URL}}, nil)
+	receivers, err := notify.Compile([]notify.Receiver{{Name: "ops", Form: receiver.JSON, URL: hook.URL}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

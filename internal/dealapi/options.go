@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"dealhouse/internal/loopback"
 )
 
 // Defaults of Options.
@@ -149,7 +151,7 @@ func (o *Options) validate() (*url.URL, error) {
 		return nil, fmt.Errorf("base_url must not hold a user name or password")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
 		return nil, fmt.Errorf("base_url must not hold a query or a fragment")
-	case base.Scheme == "http" && !o.AllowInsecure && !IsLoopback(base.Hostname()):
+	case base.Scheme == "http" && !o.AllowInsecure && !loopback.Host(base.Hostname()):
 		return nil, fmt.Errorf("base_url must be https: with http the key would cross the network in the clear " +
 			"(allow_insecure permits it)")
 	}

@@ -37,12 +37,3 @@ func (c *Client) Origin() string {
 		Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
 	return c.scrub().text(u.String())
 }
-
-// IsLoopback reports whether a host, a name or a number, cannot be anything but this machine.
-func IsLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}

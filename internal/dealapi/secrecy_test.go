@@ -129,7 +129,8 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		}
 		assertSecret(t, ofKind(t, err, KindConfig).Error())
 	}
-	for _, base := range []string{"https://x", "http://127.0.0.1:80/", "http://[::1]/a/b", "http://LOCALHOST"} {
+	for _, base := range []string{"https://x", "http://127.0.0.1:80/", "http://[::1]/a/b", "http://LOCALHOST",
+		"http://x.localhost"} {
 		o := good
 		o.BaseURL = base
 		if _, err := New(o); err != nil {

@@ -41,7 +41,7 @@ func (c *Culprits) paidAs(t *Transaction) (s Standing, deduced bool) {
 // that were seen, they were confirmed, and the other way round.
 func (p *Payout) status(unseen []*Transaction) string {
 	none := func(reported, stamped Figures, status string) bool {
-		seen := orZero(stamped.Count)
+		seen := OrZero(stamped.Count)
 		for _, t := range unseen {
 			if t.Stamped.Status == status {
 				seen = seen.Sub(decimal.NewFromInt(1))

@@ -5,7 +5,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Statuses of a transaction that a payout counts, as the service writes them.
+// Statuses of a transaction that a payout counts, as the service writes them: those of the catalog, which this package
+// does not import. A test of package report holds that they are the same.
 const (
 	Confirmed = "CONFIRMED"
 	Declined  = "DECLINED"
@@ -38,7 +39,8 @@ func (f Figures) known() (Sums, bool) {
 	return Sums{*f.Count, *f.Value, *f.Cashback}, true
 }
 
-func orZero(d *decimal.Decimal) decimal.Decimal {
+// OrZero is an amount, where what is not known counts as nothing.
+func OrZero(d *decimal.Decimal) decimal.Decimal {
 	if d == nil {
 		return decimal.Zero
 	}
@@ -47,7 +49,7 @@ func orZero(d *decimal.Decimal) decimal.Decimal {
 
 // loaded are the figures of what is loaded, where what is not known counts as nothing.
 func (f Figures) loaded() Sums {
-	return Sums{orZero(f.Count), orZero(f.Value), orZero(f.Cashback)}
+	return Sums{OrZero(f.Count), OrZero(f.Value), OrZero(f.Cashback)}
 }
 
 // Standing is how a transaction stood at a time.
@@ -116,7 +118,7 @@ type CurrencySums struct {
 
 // undeclined is the cashback of all but the declined.
 func (t Totals) undeclined() decimal.Decimal {
-	return orZero(t.Total.Cashback).Sub(orZero(t.Declined.Cashback))
+	return OrZero(t.Total.Cashback).Sub(OrZero(t.Declined.Cashback))
 }
 
 // paid is what the payout says it paid. Where it does not, its transactions say it.
@@ -132,7 +134,7 @@ func (p *Payout) Lacking() int64 {
 	if p.Reported.Total.Count == nil {
 		return 0
 	}
-	return p.Reported.Total.Count.Sub(orZero(p.Stamped.Total.Count)).IntPart()
+	return p.Reported.Total.Count.Sub(OrZero(p.Stamped.Total.Count)).IntPart()
 }
 
 // unseen are those of its transactions that nobody saw as they were paid.

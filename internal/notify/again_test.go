@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
@@ -42,7 +43,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 		}
 	}
 	all, little, elsewhere := ops.webhook("ops"), ops.webhook("ops"), ops.webhook("ops")
-	little.Events = []string{EventFailing}
+	little.Events = []string{receiver.EventFailing}
 	elsewhere.Accounts = []string{"globex"}
 	expect := func(when string, r Receiver, want ...string) {
 		t.Helper()
@@ -85,8 +86,8 @@ func TestPingPaths(t *testing.T) {
 		{"/ping/id", "/ping/id", "/ping/id/fail"}, {"/ping/id/", "/ping/id/", "/ping/id/fail"},
 		{"/a%2Fb", "/a%2Fb", "/a%2Fb/fail"}, {"/", "/", "/fail"}, {"", "/", "/fail"},
 	} {
-		r := h.compile(Receiver{Name: "switch", Form: FormPing, URL: server.URL + c[0]})
-		for i, signal := range []string{SignalSuccess, SignalFail} {
+		r := h.compile(Receiver{Name: "switch", Form: receiver.Ping, URL: server.URL + c[0]})
+		for i, signal := range []string{receiver.SignalSuccess, receiver.SignalFail} {
 			if err := r.all[0].ping(t.Context(), signal, "", uuid.Nil); err != nil {
 				t.Fatal(err)
 			}
@@ -114,8 +115,8 @@ func TestTroubleIsToldSideBySide(t *testing.T) {
 		ops.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(other.Close)
-	n := h.notifier(Receiver{Name: "hangs", Form: FormJSON, URL: hanging.URL},
-		Receiver{Name: "ops", Form: FormJSON, URL: other.URL})
+	n := h.notifier(Receiver{Name: "hangs", Form: receiver.JSON, URL: hanging.URL},
+		Receiver{Name: "ops", Form: receiver.JSON, URL: other.URL})
 	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))
 	h.pass(lasts)
 	n.tellTrouble(t.Context(), n.receivers.Load(), errors.New("no room"))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -182,7 +183,7 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 // built in goes out instead.
 func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) error {
 	var problem, err error
-	if t.Form == FormMail {
+	if t.Form == receiver.Mail {
 		problem, err = t.mail(ctx, m, n.o.roots)
 	} else {
 		problem, err = t.post(ctx, m, now)
@@ -239,9 +240,10 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	case err == nil && t.since.IsZero():
 		return
 	case err == nil:
-		m := Message{Event: EventRecovered, Title: "Recovered: the warehouse",
+		m := Message{Event: receiver.EventRecovered, Title: "Recovered: the warehouse",
 			Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
-		n.tellDirectly(ctx, r, m, now, func(to *target) bool { return t.told[to.Name] && to.wants(EventRecovered) })
+		n.tellDirectly(ctx, r, m, now,
+			func(to *target) bool { return t.told[to.Name] && to.wants(receiver.EventRecovered) })
 		*t = trouble{}
 		return
 	case t.since.IsZero():
@@ -250,10 +252,12 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 	if now.Sub(t.since) < lasts {
 		return
 	}
-	m := Message{Event: EventWarehouse, Title: "The warehouse does not work",
+	m := Message{Event: receiver.EventWarehouse, Title: "The warehouse does not work",
 		Text: "Nothing can be loaded since " + moment(t.since) + ": " + line(err.Error())}
 	taken := n.tellDirectly(ctx, r, m, now,
-		func(to *target) bool { return to.Form != FormPing && to.wants(EventWarehouse) && !t.told[to.Name] })
+		func(to *target) bool {
+			return to.Form != receiver.Ping && to.wants(receiver.EventWarehouse) && !t.told[to.Name]
+		})
 	for _, name := range taken {
 		t.told[name] = true
 	}

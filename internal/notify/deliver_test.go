@@ -13,17 +13,18 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
 // queue stores messages for a receiver, as a turn does.
-func (h *house) queue(receiver string, titles ...string) {
+func (h *house) queue(name string, titles ...string) {
 	h.Helper()
 	var all []warehouse.Notification
 	for _, title := range titles {
 		all = append(all, warehouse.Notification{
-			Receiver: receiver, ID: uuid.New(), At: h.clock(), Event: EventTest, Title: title, Text: title,
+			Receiver: name, ID: uuid.New(), At: h.clock(), Event: receiver.EventTest, Title: title, Text: title,
 			State: warehouse.NotificationWaiting, NextAt: h.clock(),
 		})
 	}
@@ -32,9 +33,9 @@ func (h *house) queue(receiver string, titles ...string) {
 	}
 }
 
-func (h *house) states(receiver string) (states []string) {
+func (h *house) states(name string) (states []string) {
 	h.Helper()
-	all, err := h.w.Notifications(h.Context(), receiver, 2000)
+	all, err := h.w.Notifications(h.Context(), name, 2000)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -65,7 +66,7 @@ func (e *edging) draft(kind string) *draft {
 	if d == nil {
 		d = &draft{kind: kind, event: kind}
 		if kind == kindVanished {
-			d.event = EventDrift
+			d.event = receiver.EventDrift
 		}
 		e.drafts[kind] = d
 	}
@@ -83,7 +84,7 @@ func (e *edging) stream(s Stream) {
 		told, open := e.open[about]
 		holds, ended, since := e.holds(event, s, e.After)
 		switch {
-		case open && event == EventStale && !holds && !strings.Contains(told, "@"+stamp(since)+"."):
+		case open && event == receiver.EventStale && !holds && !strings.Contains(told, "@"+stamp(since)+"."):
 			ended = true // it was looked at since
 		case open && !ended:
 			delete(e.gone, told)
@@ -102,11 +103,11 @@ func (e *edging) stream(s Stream) {
 
 // over adds that something has ended.
 func (e *edging) over(s Stream, told string) {
-	if !e.wants(EventRecovered) {
+	if !e.wants(receiver.EventRecovered) {
 		e.noted = append(e.noted, "-"+told)
 		return
 	}
-	e.draft(EventRecovered).add(s, "-"+told, e.describe(EventRecovered, s))
+	e.draft(receiver.EventRecovered).add(s, "-"+told, e.describe(receiver.EventRecovered, s))
 }
 
 func (d *draft) add(s Stream, subject, line string) {
@@ -130,10 +131,10 @@ func (e *edging) findings() {
 	for _, f := range e.observation.findings {
 		s := subjectOfFinding(f).String()
 		delete(e.gone, s) // it stands, whether or not the receiver still wants to hear of it
-		if e.told[s] || !e.wants(EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
+		if e.told[s] || !e.wants(receiver.EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
 			continue
 		}
-		d := e.draft(EventFindings)
+		d := e.draft(receiver.EventFindings)
 		d.of(f.Account)
 		d.things++
 		d.subjects = append(d.subjects, "+"+s)
@@ -144,7 +145,7 @@ func (e *edging) findings() {
 // fields tells those that the interface does not name, and those that have vanished.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
-		e.field(EventDrift, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfField(f))
+		e.field(receiver.EventDrift, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfField(f))
 	}
 	for _, f := range e.vanished {
 		e.field(kindVanished, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfVanished(f))
@@ -155,7 +156,7 @@ func (e *edging) fields() {
 func (e *edging) field(kind string, id warehouse.StreamID, name string, about subject) {
 	s := about.String()
 	delete(e.gone, s)
-	if e.told[s] || !e.wants(EventDrift) || !e.accounts[id.Account] || !e.concerns(id.Account, id.Stream) {
+	if e.told[s] || !e.wants(receiver.EventDrift) || !e.accounts[id.Account] || !e.concerns(id.Account, id.Stream) {
 		return
 	}
 	d := e.draft(kind)
@@ -170,8 +171,8 @@ func (e *edging) field(kind string, id warehouse.StreamID, name string, about su
 
 // messages are the drafts in the order in which they are told, and a note of what is over without one.
 func (e *edging) messages() (all []warehouse.Notification) {
-	for _, kind := range []string{EventGuarded, EventFailing, EventStale, EventFindings, EventDrift, kindVanished,
-		EventRecovered} {
+	for _, kind := range []string{receiver.EventGuarded, receiver.EventFailing, receiver.EventStale,
+		receiver.EventFindings, receiver.EventDrift, kindVanished, receiver.EventRecovered} {
 		if d := e.drafts[kind]; d != nil {
 			all = append(all, d.message(e.observation, e.target))
 		}
@@ -219,10 +220,13 @@ func (d *draft) message(o *observation, t *target) warehouse.Notification {
 
 // titles are what a message of a kind begins with.
 var titles = map[string]string{
-	EventGuarded: "A guard stopped a run, and a person must look", EventFailing: "Failing", EventStale: "Late",
-	EventRecovered: "Recovered",
-	EventFindings:  "Payouts", EventDrift: "The API sends what its interface does not name",
-	kindVanished: "The API no longer sends what it used to send",
+	receiver.EventGuarded:   "A guard stopped a run, and a person must look",
+	receiver.EventFailing:   "Failing",
+	receiver.EventStale:     "Late",
+	receiver.EventRecovered: "Recovered",
+	receiver.EventFindings:  "Payouts",
+	receiver.EventDrift:     "The API sends what its interface does not name",
+	kindVanished:            "The API no longer sends what it used to send",
 }
 
 func (d *draft) title() string {
@@ -236,11 +240,11 @@ func (d *draft) whom() string {
 		of = " of " + wording.Plural(uint64(len(d.accounts)), "account")
 	}
 	switch {
-	case d.event == EventFindings:
+	case d.event == receiver.EventFindings:
 		return wording.Plural(d.things, "new finding") + of
 	case d.kind == kindVanished:
 		return wording.Plural(d.things, "field") + of
-	case d.event == EventDrift:
+	case d.event == receiver.EventDrift:
 		return wording.Plural(d.things, "new field") + of
 	case len(d.streams) <= 3 && len(d.accounts) == 1:
 		var names []string
@@ -254,10 +258,10 @@ func (d *draft) whom() string {
 
 // advice is what a message of a kind ends with.
 var advice = map[string]string{
-	EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
-	EventFindings: "`dealhouse reconcile` lists what to do about each.",
-	EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
-	kindVanished:  "Their columns are NULL or empty now. The view vanished_fields lists them. If the API has renamed a field, the view unknown_fields has its new name.",
+	receiver.EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
+	receiver.EventFindings: "`dealhouse reconcile` lists what to do about each.",
+	receiver.EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
+	kindVanished:           "Their columns are NULL or empty now. The view vanished_fields lists them. If the API has renamed a field, the view unknown_fields has its new name.",
 }
 
 func (d *draft) text() string {

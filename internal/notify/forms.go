@@ -3,12 +3,14 @@ package notify
 import (
 	"encoding/json"
 	"strings"
+
+	"dealhouse/internal/receiver"
 )
 
 // escape is how a text that is not the author's own becomes text in the form (notify-7). Mail and Teams are given plain
 // text, and JSON is written by an encoder.
 func (t *target) escape() func(string) string {
-	if t.Form == FormSlack {
+	if t.Form == receiver.Slack {
 		return escapeSlack
 	}
 	return func(text string) string { return text }
@@ -25,11 +27,11 @@ func (t *target) payload(m Message) (body []byte, problem error) {
 	text, problem := t.render(m)
 	var value any
 	switch t.Form {
-	case FormSlack:
+	case receiver.Slack:
 		// Nothing becomes a link or a mention by itself, and only what a template writes is markup.
 		value = map[string]any{"text": text, "mrkdwn": t.text != nil, "parse": "none", "link_names": false,
 			"unfurl_links": false, "unfurl_media": false}
-	case FormTeams:
+	case receiver.Teams:
 		value = teamsCard(text)
 	default:
 		if t.text != nil && problem == nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
@@ -62,8 +63,8 @@ func TestHostileReceivers(t *testing.T) {
 			t.Parallel()
 			h := newHook(t)
 			h.answer = c.HandlerFunc
-			r, err := Compile([]Receiver{{Name: "ops", Form: FormJSON, URL: h.URL + "/" + secret + "?token=" + secret,
-				Token: secret}}, nil)
+			r, err := Compile([]Receiver{{Name: "ops", Form: receiver.JSON,
+				URL: h.URL + "/" + secret + "?token=" + secret, Token: secret}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,12 +130,12 @@ func TestSecretsStaySecret(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	receivers := []Receiver{
-		{Name: "refused", Form: FormJSON, URL: ops.URL + "/" + secret, Token: secret},
-		{Name: "gone", Form: FormSlack, URL: gone.URL + "/" + secret + "?key=" + secret},
-		{Name: "nowhere", Form: FormTeams, URL: "https://user:" + secret + "@" + "nowhere.invalid/" + secret},
-		{Name: "port", Form: FormPing, URL: "http://127.0.0.1:1/" + secret},
-		{Name: "mail", Form: FormMail, Server: "127.0.0.1:1", TLS: "none", User: "u", Password: secret, From: "a@example.com",
-			To: "b@example.com"},
+		{Name: "refused", Form: receiver.JSON, URL: ops.URL + "/" + secret, Token: secret},
+		{Name: "gone", Form: receiver.Slack, URL: gone.URL + "/" + secret + "?key=" + secret},
+		{Name: "nowhere", Form: receiver.Teams, URL: "https://user:" + secret + "@" + "nowhere.invalid/" + secret},
+		{Name: "port", Form: receiver.Ping, URL: "http://127.0.0.1:1/" + secret},
+		{Name: "mail", Form: receiver.Mail, Server: "127.0.0.1:1", TLS: "none", User: "u", Password: secret,
+			From: "a@example.com", To: "b@example.com"},
 	}
 	n := h.notifier(receivers...)
 	h.run("acme", "coupons", "failed", "told to fail")
@@ -154,12 +155,13 @@ func TestSecretsStaySecret(t *testing.T) {
 		t.Errorf("stored: %s\nlogged: %s", shown, h.log)
 	}
 	for _, bad := range []Receiver{
-		{Name: "a", Form: FormJSON, URL: "http://example.com/" + secret}, {Name: "b", Form: FormJSON, URL: "://" + secret},
-		{Name: "c", Form: FormJSON, URL: "https://%zz" + secret},
-		{Name: "d", Form: FormJSON, URL: ops.URL, Token: secret, Template: "{{.Nothing}}"},
-		{Name: "e", Form: FormJSON, URL: ops.URL, Template: "{{.Title}}"},
-		{Name: "f", Form: FormMail, Server: "mail.example.com:25", TLS: "none", From: "a@x.org", To: "b@x.org", User: "u",
-			Password: secret},
+		{Name: "a", Form: receiver.JSON, URL: "http://example.com/" + secret},
+		{Name: "b", Form: receiver.JSON, URL: "://" + secret},
+		{Name: "c", Form: receiver.JSON, URL: "https://%zz" + secret},
+		{Name: "d", Form: receiver.JSON, URL: ops.URL, Token: secret, Template: "{{.Nothing}}"},
+		{Name: "e", Form: receiver.JSON, URL: ops.URL, Template: "{{.Title}}"},
+		{Name: "f", Form: receiver.Mail, Server: "mail.example.com:25", TLS: "none", From: "a@x.org", To: "b@x.org",
+			User: "u", Password: secret},
 	} {
 		if _, err := Compile([]Receiver{bad}, nil); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", bad.Name, err)
@@ -174,16 +176,16 @@ const hostileText = "<!channel> <@U123> @here *bold* `code` [a](http://evil.exam
 func TestForms(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hooks := map[string]*hook{FormJSON: newHook(t), FormSlack: newHook(t), FormTeams: newHook(t), "own": newHook(t),
-		"markup": newHook(t)}
+	hooks := map[string]*hook{receiver.JSON: newHook(t), receiver.Slack: newHook(t), receiver.Teams: newHook(t),
+		"own": newHook(t), "markup": newHook(t)}
 	var receivers []Receiver
 	for form, hook := range hooks {
 		r := Receiver{Name: form, Form: form, URL: hook.URL}
 		switch form {
 		case "own":
-			r.Form, r.Template = FormJSON, `{"content": {{json .Text}}, "about": {{json .Streams}}}`
+			r.Form, r.Template = receiver.JSON, `{"content": {{json .Text}}, "about": {{json .Streams}}}`
 		case "markup":
-			r.Form, r.Template = FormSlack, `<!here> *{{.Title}}* {{.Text}}`
+			r.Form, r.Template = receiver.Slack, `<!here> *{{.Title}}* {{.Text}}`
 		}
 		receivers = append(receivers, r)
 	}
@@ -202,7 +204,7 @@ func TestForms(t *testing.T) {
 		Content string
 		About   []string
 	}
-	for form, into := range map[string]any{FormSlack: &slack, "markup": &markup, "own": &own} {
+	for form, into := range map[string]any{receiver.Slack: &slack, "markup": &markup, "own": &own} {
 		if err := json.Unmarshal([]byte(bodies[form]), into); err != nil {
 			t.Fatal(err)
 		}
@@ -218,8 +220,8 @@ func TestForms(t *testing.T) {
 	if !strings.Contains(own.Content, "<!channel>") || len(own.About) != 1 || own.About[0] != "coupons" {
 		t.Errorf("a body of one's own: %+v", own)
 	}
-	if strings.Contains(bodies[FormTeams], `"TextBlock"`) || !strings.Contains(bodies[FormTeams], `"TextRun"`) {
-		t.Errorf("Teams would read markdown: %s", bodies[FormTeams])
+	if card := bodies[receiver.Teams]; strings.Contains(card, `"TextBlock"`) || !strings.Contains(card, `"TextRun"`) {
+		t.Errorf("Teams would read markdown: %s", card)
 	}
 	for form, body := range bodies {
 		if strings.Contains(body, "00000000-0000") {
@@ -233,9 +235,9 @@ func TestForms(t *testing.T) {
 func TestPings(t *testing.T) {
 	t.Parallel()
 	h, all, acme, only := newHouse(t), newHook(t), newHook(t), newHook(t)
-	receivers := h.compile(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid/"},
-		Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid?api=1", Accounts: []string{"acme"}},
-		Receiver{Name: "only", Form: FormPing, URL: only.URL, Events: []string{SignalSuccess}})
+	receivers := h.compile(Receiver{Name: "all", Form: receiver.Ping, URL: all.URL + "/uuid/"},
+		Receiver{Name: "acme", Form: receiver.Ping, URL: acme.URL + "/uuid?api=1", Accounts: []string{"acme"}},
+		Receiver{Name: "only", Form: receiver.Ping, URL: only.URL, Events: []string{receiver.SignalSuccess}})
 	var noted atomic.Int64
 	ids := []warehouse.StreamID{{Account: "acme", Stream: "coupons"}, {Account: "globex", Stream: "coupons"}}
 	run := receivers.Run(ids, func(_ string, err error) {
@@ -274,8 +276,8 @@ func TestPings(t *testing.T) {
 		t.Errorf("a run that did not begin: %s", got)
 	}
 
-	n := h.notifier(Receiver{Name: "all", Form: FormPing, URL: all.URL + "/uuid"},
-		Receiver{Name: "acme", Form: FormPing, URL: acme.URL + "/uuid", Accounts: []string{"acme"}})
+	n := h.notifier(Receiver{Name: "all", Form: receiver.Ping, URL: all.URL + "/uuid"},
+		Receiver{Name: "acme", Form: receiver.Ping, URL: acme.URL + "/uuid", Accounts: []string{"acme"}})
 	h.run("globex", "coupons", "failed", "told to fail")
 	n.pingHealth(t.Context())
 	for name, c := range map[string]struct {

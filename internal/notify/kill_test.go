@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
@@ -40,7 +41,7 @@ func TestLife(t *testing.T) {
 	if stream := os.Getenv(lifeBegin); stream != "" {
 		h.run("acme", stream, warehouse.OutcomeFailed, "told to fail")
 	}
-	n := h.notifier(Receiver{Name: "ops", Form: FormJSON, URL: os.Getenv(lifeURL)})
+	n := h.notifier(Receiver{Name: "ops", Form: receiver.JSON, URL: os.Getenv(lifeURL)})
 	n.o.point = func(step string) {
 		if step == os.Getenv(lifeStep) {
 			t.Error(enginetest.Die())

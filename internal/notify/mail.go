@@ -14,9 +14,11 @@ import (
 	"net/smtp"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"dealhouse/internal/loopback"
+	"dealhouse/internal/receiver"
 )
 
 // Bounds of the conversation with a mail server (notify-5).
@@ -24,18 +26,6 @@ const (
 	maxMailBytes = 256 << 10 // that it may say, with its certificates
 	mailTakes    = 2         // times as long as a webhook may: it is asked several things
 )
-
-// splitServer is the host of host:port.
-func splitServer(server string) (string, error) {
-	host, port, err := net.SplitHostPort(server)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err == nil && (host == "" || strings.ContainsAny(host, " /@")) {
-		err = errors.New("no host")
-	}
-	return host, err
-}
 
 // mail sends a message by mail. roots are the authorities that are trusted; nil: those of the system.
 func (t *target) mail(ctx context.Context, m Message, roots *x509.CertPool) (problem, err error) {
@@ -50,7 +40,7 @@ func (t *target) mail(ctx context.Context, m Message, roots *x509.CertPool) (pro
 
 // converse gives a mail to the server.
 func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPool) error {
-	host, err := splitServer(t.Server)
+	host, err := receiver.ParseServer(t.Server)
 	if err != nil {
 		return err
 	}
@@ -67,14 +57,14 @@ func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPo
 	defer stop()
 	var conn net.Conn = &shortConn{Conn: dialed, left: maxMailBytes}
 	secure := &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if t.TLS == "tls" {
+	if t.TLS == receiver.TLSFirst {
 		conn = tls.Client(conn, secure)
 	}
 	c, err := smtp.NewClient(conn, host)
 	if err != nil {
 		return err
 	}
-	if t.TLS != "tls" && t.TLS != "none" {
+	if t.TLS != receiver.TLSFirst && t.TLS != receiver.TLSNone {
 		if ok, _ := c.Extension("STARTTLS"); !ok {
 			return errors.New("the mail server offers no STARTTLS: set tls to \"tls\" if it speaks TLS at once, as port 465 does")
 		}
@@ -128,7 +118,7 @@ type loginAuth struct{ user, password, host string }
 
 // Start is smtp.Auth's.
 func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
-	if !server.TLS && !isLocal(a.host) {
+	if !server.TLS && !loopback.Host(a.host) {
 		return "", nil, errors.New("the connection is not encrypted, and no password is sent over it")
 	}
 	return "LOGIN", nil, nil

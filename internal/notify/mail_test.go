@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dealhouse/internal/receiver"
 )
 
 // post office is a mail server that remembers what it took.
@@ -131,7 +133,8 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 
 func (p *postOffice) receiver() Receiver {
 	return Receiver{
-		Name: "mail", Form: FormMail, Server: p.Addr().String(), TLS: "starttls", User: "dealhouse", Password: secret,
+		Name: "mail", Form: receiver.Mail, Server: p.Addr().String(), TLS: "starttls",
+		User: "dealhouse", Password: secret,
 		From: "Dealhouse <dealhouse@example.com>", To: "Ops <ops@example.com>, finance@example.com",
 	}
 }
@@ -140,7 +143,7 @@ func (p *postOffice) receiver() Receiver {
 func TestMail(t *testing.T) {
 	t.Parallel()
 	m := Message{
-		ID: "0b2c4a52-4f3c-4b62-9d2e-2f7a33f5b1aa", Event: EventFailing,
+		ID: "0b2c4a52-4f3c-4b62-9d2e-2f7a33f5b1aa", Event: receiver.EventFailing,
 		Title: "Failing:\r\nBcc: evil@example.com\r\n\r\nüber " + hostileText,
 		Text:  "first line\n.\n" + hostileText, At: time.Date(2026, 3, 1, 1, 2, 3, 0, time.UTC), Attempt: 2,
 	}

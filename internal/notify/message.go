@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/visible"
 )
 
@@ -27,7 +28,7 @@ type Message struct {
 
 // sample is for the check of a template, and for a test.
 var sample = Message{
-	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: EventTest, Account: "acme",
+	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: receiver.EventTest, Account: "acme",
 	Streams: []string{"a stream"},
 	Title:   "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
 }
@@ -86,7 +87,7 @@ func (t *target) render(m Message) (string, error) {
 	if err := t.text.Execute(&b, m); err != nil {
 		return m.body(), fmt.Errorf("the template cannot be filled in: %w", err)
 	}
-	if t.Form == FormJSON && !json.Valid(b.Bytes()) {
+	if t.Form == receiver.JSON && !json.Valid(b.Bytes()) {
 		return m.body(), errors.New("the result of the template is not JSON: write texts as {{json .Title}}")
 	}
 	return b.String(), nil

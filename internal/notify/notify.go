@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
@@ -188,7 +189,7 @@ func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Noti
 		return nil, false, err
 	}
 	for _, t := range r.all {
-		if t.Form != FormPing {
+		if t.Form != receiver.Ping {
 			all = append(all, o.edges(t, told[t.Name])...)
 		}
 	}

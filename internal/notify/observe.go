@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
@@ -77,7 +78,7 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 }
 
 // Things that begin to hold and end. Each is told by the event of its name.
-var lasting = []string{EventGuarded, EventFailing, EventStale}
+var lasting = []string{receiver.EventGuarded, receiver.EventFailing, receiver.EventStale}
 
 // holds reports whether a condition of a stream holds now, since when, and whether it has ended. It may be neither:
 // then nothing is told.
@@ -91,9 +92,9 @@ func (o *observation) holds(event string, s Stream, after int) (holds, ended boo
 		since = *faults.Since
 	}
 	switch event {
-	case EventGuarded:
+	case receiver.EventGuarded:
 		return faults.Outcome == warehouse.OutcomeGuarded, faults.Count == 0, since
-	case EventFailing:
+	case receiver.EventFailing:
 		return faults.Outcome != warehouse.OutcomeGuarded && faults.Count >= uint64(after), faults.Count == 0, since
 	}
 	if st.LookedAt == nil { // the first run is awaited, and its failures are told as such
@@ -115,20 +116,20 @@ func (o *observation) describe(event string, s Stream) string {
 	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
 	st := o.standings[id]
 	switch event {
-	case EventGuarded:
+	case receiver.EventGuarded:
 		text := fmt.Sprintf("%s of %s: %s", s.Stream, s.Account, line(st.Faults.Error))
 		if g, ok := o.guarded[id]; ok {
 			text += fmt.Sprintf(" (run %s would have deleted %d rows)", g.RunID, g.Deletes)
 		}
 		return text
-	case EventFailing:
+	case receiver.EventFailing:
 		times := "once"
 		if st.Faults.Count > 1 {
 			times = strconv.FormatUint(st.Faults.Count, 10) + " times in a row"
 		}
 		return fmt.Sprintf("%s of %s: failed %s, %s: %s", s.Stream, s.Account, times, sinceOf(st.Faults.Since),
 			line(st.Faults.Error))
-	case EventStale:
+	case receiver.EventStale:
 		return fmt.Sprintf("%s of %s: last in step with the API at %s, which is more than %s ago", s.Stream, s.Account,
 			moment(*st.LookedAt), s.StaleAfter)
 	}
@@ -165,13 +166,13 @@ func digest(texts ...string) string {
 func stamp(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 func subjectOfFinding(f warehouse.OpenFinding) subject {
-	return subject{EventFindings, f.Account, digest(f.Kind, f.Subject, f.Detail), stamp(f.FirstSeen)}
+	return subject{receiver.EventFindings, f.Account, digest(f.Kind, f.Subject, f.Detail), stamp(f.FirstSeen)}
 }
 
 func subjectOfField(f warehouse.UnknownField) subject {
-	return subject{EventDrift, f.Account, digest(f.Stream, f.Field), ""}
+	return subject{receiver.EventDrift, f.Account, digest(f.Stream, f.Field), ""}
 }
 
 func subjectOfVanished(f warehouse.VanishedField) subject {
-	return subject{EventDrift, f.Account, digest("vanished", f.Stream, f.Field), stamp(f.MissingSince)}
+	return subject{receiver.EventDrift, f.Account, digest("vanished", f.Stream, f.Field), stamp(f.MissingSince)}
 }

@@ -12,19 +12,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
-// Signals of a ping: what is added to the URL of a dead man's switch. A receiver chooses among them as others do among
-// events.
-const (
-	SignalStart   = "start"
-	SignalSuccess = "success" // the URL itself
-	SignalFail    = "fail"
-)
-
 // steps are what a signal adds to the path of the URL.
-var steps = map[string]string{SignalStart: "start", SignalFail: "fail"}
+var steps = map[string]string{receiver.SignalStart: "start", receiver.SignalFail: "fail"}
 
 // Run is a run of `dealhouse sync` for the dead man's switches. It tells them when it begins, and how it ended.
 type Run struct {
@@ -39,7 +32,7 @@ func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string,
 	run := &Run{id: uuid.New(), note: note}
 	for _, t := range r.all {
 		concerned := func(id warehouse.StreamID) bool { return t.concerns(id.Account, id.Stream) }
-		if t.Form == FormPing && (len(streams) == 0 || slices.ContainsFunc(streams, concerned)) {
+		if t.Form == receiver.Ping && (len(streams) == 0 || slices.ContainsFunc(streams, concerned)) {
 			run.targets = append(run.targets, t)
 		}
 	}
@@ -49,7 +42,7 @@ func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string,
 // Begin tells the switches that the run begins, in the background: nothing waits for them.
 func (r *Run) Begin(ctx context.Context) {
 	for _, t := range r.targets {
-		r.started.Go(func() { r.ping(ctx, t, SignalStart, "") })
+		r.started.Go(func() { r.ping(ctx, t, receiver.SignalStart, "") })
 	}
 }
 
@@ -69,9 +62,9 @@ func (r *Run) End(ctx context.Context, failed map[warehouse.StreamID]string, err
 			}
 		}
 		slices.Sort(lines)
-		signal := SignalSuccess
+		signal := receiver.SignalSuccess
 		if len(lines) > 0 {
-			signal = SignalFail
+			signal = receiver.SignalFail
 		}
 		group.Go(func() { r.ping(ctx, t, signal, strings.Join(lines, "\n")) })
 	}
@@ -110,7 +103,7 @@ func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) e
 func (n *Notifier) pingHealth(ctx context.Context) {
 	var switches []*target
 	for _, t := range n.receivers.Load().all {
-		if t.Form == FormPing {
+		if t.Form == receiver.Ping {
 			switches = append(switches, t)
 		}
 	}
@@ -125,11 +118,11 @@ func (n *Notifier) pingHealth(ctx context.Context) {
 	}
 	var group sync.WaitGroup
 	for _, t := range switches {
-		signal, text := SignalSuccess, ""
+		signal, text := receiver.SignalSuccess, ""
 		if lines := o.ills(t); err != nil {
-			signal, text = SignalFail, "the warehouse does not work: "+line(err.Error())
+			signal, text = receiver.SignalFail, "the warehouse does not work: "+line(err.Error())
 		} else if len(lines) > 0 {
-			signal, text = SignalFail, strings.Join(lines, "\n")
+			signal, text = receiver.SignalFail, strings.Join(lines, "\n")
 		}
 		group.Go(func() {
 			if err := t.ping(ctx, signal, text, uuid.Nil); !errors.Is(err, errNotWanted) && ctx.Err() == nil {

@@ -5,33 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"text/template"
 	"time"
-)
 
-// Events that a receiver may want.
-const (
-	EventFailing   = "failing"   // runs of a stream fail, so many in a row as the receiver wants
-	EventGuarded   = "guarded"   // a guard stopped a run, and a person must look
-	EventStale     = "stale"     // the last success is older than the schedule allows
-	EventRecovered = "recovered" // one of these is over
-	EventFindings  = "findings"  // something new about payouts
-	EventDrift     = "drift"     // the API sends fields that the interface does not name
-	EventWarehouse = "warehouse" // the warehouse does not work
-	EventTest      = "test"      // a person asked for it
-)
-
-// Forms of a receiver.
-const (
-	FormJSON  = "json"
-	FormSlack = "slack"
-	FormTeams = "teams"
-	FormMail  = "mail"
-	FormPing  = "ping"
+	"dealhouse/internal/receiver"
 )
 
 // Receiver is who is told, as the configuration has it. Empty lists are all.
@@ -98,7 +78,7 @@ func compile(r Receiver, client *http.Client) (*target, error) {
 	r.After = max(1, r.After)
 	t := &target{Receiver: r, http: client, patience: attemptTimeout}
 	var err error
-	if r.Form == FormMail {
+	if r.Form == receiver.Mail {
 		err = t.address()
 	} else {
 		err = t.locate()
@@ -110,7 +90,7 @@ func compile(r Receiver, client *http.Client) (*target, error) {
 	if r.Template == "" {
 		return t, nil
 	}
-	if r.Form == FormPing {
+	if r.Form == receiver.Ping {
 		return nil, errors.New("template: a ping has no text")
 	}
 	t.text, err = template.New("template").Funcs(template.FuncMap{"json": quoteJSON}).Option("missingkey=error").Parse(r.Template)
@@ -125,12 +105,9 @@ func compile(r Receiver, client *http.Client) (*target, error) {
 
 // locate checks the URL. Its errors do not show it (notify-6).
 func (t *target) locate() error {
-	u, err := url.Parse(t.URL)
-	switch {
-	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("url: must be a URL such as https://hooks.example.com/services/T0")
-	case u.Scheme == "http" && !t.AllowInsecure && !isLocal(u.Hostname()):
-		return errors.New("url: must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
+	u, err := receiver.ParseURL(t.URL, t.AllowInsecure)
+	if err != nil {
+		return fmt.Errorf("url: %w", err)
 	}
 	u.Fragment = ""
 	t.url = u
@@ -138,36 +115,28 @@ func (t *target) locate() error {
 }
 
 // address checks what is needed to send mail.
-func (t *target) address() (err error) {
-	host, splitErr := splitServer(t.Server)
-	if t.from, err = mail.ParseAddress(t.From); err != nil {
-		return errors.New("from: must be a mail address, such as dealhouse@example.com")
+func (t *target) address() error {
+	host, err := receiver.ParseServer(t.Server)
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
 	}
-	if t.to, err = mail.ParseAddressList(t.To); err != nil {
-		return errors.New("to: must be a mail address, or several with commas")
+	if t.from, err = receiver.ParseSender(t.From); err != nil {
+		return fmt.Errorf("from: %w", err)
 	}
-	switch {
-	case splitErr != nil:
-		return errors.New("server: must be host:port of a mail server, such as smtp.example.com:587")
-	case (t.User == "") != (t.Password == ""):
-		return errors.New("user and password go together: one is set and the other is not")
-	case t.TLS == "none" && !t.AllowInsecure && !isLocal(host):
-		return errors.New("tls: none is for a mail server on this machine; allow_insecure = true permits it")
+	if t.to, err = receiver.ParseRecipients(t.To); err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	if err := receiver.CheckLogin(t.User != "", t.Password != ""); err != nil {
+		return err
+	}
+	if err := receiver.CheckTLS(t.TLS, host, t.AllowInsecure); err != nil {
+		return fmt.Errorf("tls: %w", err)
 	}
 	return nil
 }
 
-// isLocal reports a host that is this machine.
-func isLocal(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
-
 func (r Receiver) wants(event string) bool {
-	return event == EventTest || len(r.Events) == 0 || slices.Contains(r.Events, event)
+	return event == receiver.EventTest || len(r.Events) == 0 || slices.Contains(r.Events, event)
 }
 
 func (r Receiver) concerns(account, stream string) bool {

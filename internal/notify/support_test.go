@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
 )
@@ -210,5 +211,5 @@ func (h *house) carry(account, stream string, records uint64, fields map[string]
 
 // webhook is a receiver of the form json.
 func (h *hook) webhook(name string) Receiver {
-	return Receiver{Name: name, Form: FormJSON, URL: h.URL + "/" + secret}
+	return Receiver{Name: name, Form: receiver.JSON, URL: h.URL + "/" + secret}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/receiver"
 )
 
 // Tried is what came of a test of a receiver.
@@ -38,15 +40,15 @@ func (r *Receivers) Only(name string) (*Receivers, bool) {
 }
 
 func (t *target) try(ctx context.Context, now time.Time) error {
-	if t.Form == FormPing {
-		return t.ping(ctx, SignalSuccess, "a test", uuid.Nil)
+	if t.Form == receiver.Ping {
+		return t.ping(ctx, receiver.SignalSuccess, "a test", uuid.Nil)
 	}
 	m := Message{
-		ID: uuid.NewString(), Receiver: t.Name, Event: EventTest, Title: "A test of dealhouse",
+		ID: uuid.NewString(), Receiver: t.Name, Event: receiver.EventTest, Title: "A test of dealhouse",
 		Text: "This receiver is set up correctly.", At: now.UTC(), Attempt: 1,
 	}
 	var problem, err error
-	if t.Form == FormMail {
+	if t.Form == receiver.Mail {
 		problem, err = t.mail(ctx, m, nil)
 	} else {
 		problem, err = t.post(ctx, m, now)

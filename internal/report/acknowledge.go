@@ -98,16 +98,10 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 	if err != nil {
 		return nil, err
 	}
-	switch len(r.Payouts) {
-	case 0:
-		return nil, refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are",
-			a.Payout)
-	case 1:
-	default:
-		return nil, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()),
-			a.Payout)
+	p, err := r.One(a.Payout)
+	if err != nil {
+		return nil, err
 	}
-	p := r.Payouts[0]
 	all := a.of(p)
 	switch {
 	case len(all) == 0:

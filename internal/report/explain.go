@@ -102,9 +102,9 @@ func (p *Payout) explain(budget *finance.Budget) {
 	for _, t := range p.exceptions {
 		in.Transactions = append(in.Transactions, finance.Transaction{
 			ID: t.ID, Currency: t.Currency, State: t.State, Unseen: t.Unseen, Doubtful: t.FirstKnown,
-			Stamped: finance.Standing{Status: t.StampedStatus, Value: orZero(t.StampedOrderValue),
-				Cashback: orZero(t.StampedCashback)},
-			Now: finance.Standing{Status: t.Status, Value: orZero(t.OrderValue), Cashback: orZero(t.Cashback)},
+			Stamped: finance.Standing{Status: t.StampedStatus, Value: finance.OrZero(t.StampedOrderValue),
+				Cashback: finance.OrZero(t.StampedCashback)},
+			Now: finance.Standing{Status: t.Status, Value: finance.OrZero(t.OrderValue), Cashback: finance.OrZero(t.Cashback)},
 		})
 	}
 	p.Explained = finance.Explain(&in, budget)
@@ -121,13 +121,6 @@ func totalsOf(totals []*decimal.Decimal) finance.Totals {
 			Cashback: total(totals, group+"_cashback")}
 	}
 	return finance.Totals{Total: of("total"), Confirmed: of("confirmed"), Declined: of("declined"), Pending: of("pending")}
-}
-
-func orZero(d *decimal.Decimal) decimal.Decimal {
-	if d == nil {
-		return decimal.Zero
-	}
-	return *d
 }
 
 // items returns the parts of the difference that are of one kind, in all currencies.
@@ -220,7 +213,7 @@ func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 
 // WorthOf is what a transaction of the payout is worth in it now.
 func (p Payout) WorthOf(t warehouse.PayoutTransaction) decimal.Decimal {
-	here := finance.Transaction{State: t.State, Now: finance.Standing{Status: t.Status, Cashback: orZero(t.Cashback)}}
+	here := finance.Transaction{State: t.State, Now: finance.Standing{Status: t.Status, Cashback: finance.OrZero(t.Cashback)}}
 	return here.WorthNow()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +13,18 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 )
+
+// Package finance, which imports nothing of ours, means by a status what the service sends.
+func TestStatusesAreThoseOfTheCatalog(t *testing.T) {
+	t.Parallel()
+	if got := []string{finance.Pending, finance.Confirmed, finance.Declined}; !slices.Equal(got, catalog.Statuses()) {
+		t.Errorf("%q, want %q", got, catalog.Statuses())
+	}
+}
 
 // addsUp wants the kinds of a payout to add up to what it paid less what that is worth now, in each currency, and that
 // to be what the view has at stake.

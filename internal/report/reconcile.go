@@ -10,6 +10,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // Verdicts of a payout, as the view payout_reconciliation gives them.
@@ -139,6 +140,23 @@ func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Differenc
 
 // NeedsWork reports whether finance has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
+
+// NoPayout says that there is no payout of an id. It is a *RefusedError.
+func NoPayout(id int64) error {
+	return refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", id)
+}
+
+// One is the payout of a reconciliation of one id. It is refused if there is none, or one of several accounts: its error
+// is a *RefusedError.
+func (r Reconciliation) One(id int64) (Payout, error) {
+	switch len(r.Payouts) {
+	case 0:
+		return Payout{}, NoPayout(id)
+	case 1:
+		return r.Payouts[0], nil
+	}
+	return Payout{}, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()), id)
+}
 
 // Accounts are the accounts that it knows something about, sorted.
 func (r Reconciliation) Accounts() []string {

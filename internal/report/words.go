@@ -83,7 +83,7 @@ func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
 	if warehouse.PayoutTotals()[i] != "aov" || amount == nil {
 		return amount
 	}
-	rounded := amount.Round(finance.Decimals(orZero(p.Reported[i]), p.Currency()))
+	rounded := amount.Round(finance.Decimals(finance.OrZero(p.Reported[i]), p.Currency()))
 	return &rounded
 }
 

@@ -48,6 +48,11 @@ func TestAfterQuietRuns(t *testing.T) {
 	if s.mayNameDeals(ran(t, "coupons", warehouse.Changes{Updated: 1})) {
 		t.Error("coupons name no deals")
 	}
+	fees := ran(t, "transactions", warehouse.Changes{Updated: 1})
+	fees.Job.Stream = &catalog.Stream{Fields: []catalog.Field{*catalog.Transactions().Reference(catalog.Payouts())}}
+	if s.mayNameDeals(fees) {
+		t.Error("what names payouts alone names no deals")
+	}
 
 	failed := busy
 	failed.Err = errors.New("told to fail")

@@ -69,6 +69,7 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		changed bool
 	}{
 		{"warehouse.dsn", !p.first.Warehouse.DSN.Equal(cfg.Warehouse.DSN)},
+		{"warehouse.views_database", p.first.Warehouse.ViewsDatabase != cfg.Warehouse.ViewsDatabase},
 		{"warehouse.cluster", p.first.Warehouse.Cluster != cfg.Warehouse.Cluster},
 		{"warehouse.ca_file", p.first.Warehouse.CAFile != cfg.Warehouse.CAFile},
 		{"warehouse.cert_file", p.first.Warehouse.CertFile != cfg.Warehouse.CertFile},

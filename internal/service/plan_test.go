@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +83,42 @@ func TestPlanIsAdopted(t *testing.T) {
 			}
 		}
 		first, was = p.inForce.Load(), p.paces["acme"].limiter
+	}
+}
+
+// Every setting of [warehouse] takes effect at the next start only, and a change of any is told by the name of its key.
+func TestWarehouseNeedsARestart(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(config.Example(), "\n[warehouse]\n")
+	table, _, _ = strings.Cut(table, "\n[")
+	untold := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^# ([a-z_]+) = `).FindAllStringSubmatch(table, -1) {
+		untold["warehouse."+line[1]] = true
+	}
+	fields := reflect.TypeFor[config.Warehouse]().NumField()
+	if fields == 0 || fields != len(untold) {
+		t.Fatalf("%d fields have the keys %q", fields, slices.Sorted(maps.Keys(untold)))
+	}
+	first := configured(t)
+	for i := range fields {
+		changed := *first
+		switch field := reflect.ValueOf(&changed.Warehouse).Elem().Field(i).Addr().Interface().(type) {
+		case *config.Secret:
+			*field = config.NewSecret("clickhouse://elsewhere:9000")
+		case *string:
+			*field += "x"
+		case *time.Duration:
+			*field += time.Second
+		}
+		var log bytes.Buffer
+		New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).Planner(first, nil).warnOfFixed(&changed)
+		_, setting, _ := strings.Cut(strings.TrimSpace(log.String()), " setting=")
+		if !untold[setting] {
+			t.Errorf("a changed %s: %q", reflect.TypeFor[config.Warehouse]().Field(i).Name, log.String())
+		}
+		delete(untold, setting)
+	}
+	if len(untold) > 0 {
+		t.Errorf("nothing tells that these need a restart: %q", slices.Sorted(maps.Keys(untold)))
 	}
 }

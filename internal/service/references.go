@@ -3,11 +3,9 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -49,7 +47,7 @@ const lookAnyway = time.Hour
 // mayNameDeals reports whether it is worth looking for deals to fetch after a run. It is not if nothing was found the
 // last time and nothing has changed since.
 func (s *Service) mayNameDeals(r syncer.Result) bool {
-	if r.Err != nil || !slices.ContainsFunc(r.Job.Stream.Fields, func(f catalog.Field) bool { return f.RefersTo != "" }) {
+	if r.Err != nil || !r.Job.Stream.NamesDeals() {
 		return false
 	}
 	looked, inVain := s.nothingLeft.Load(r.Record.Account)

@@ -45,8 +45,8 @@ func (s Selection) Targets(cfg *config.Config) ([]Target, error) {
 	}
 	for _, name := range s.Streams {
 		if name = StreamName(name); !enabled[name] {
-			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]", name,
-				name)
+			return nil, settingf("%s is disabled in the configuration: set enabled = true under [account.streams.%s]",
+				name, name)
 		}
 	}
 	if len(all) == 0 {
@@ -72,10 +72,11 @@ func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 func (s Selection) chosenStreams() ([]*catalog.Stream, error) {
 	var wanted []string
 	for _, name := range s.Streams {
-		if !slices.Contains(catalog.Names(), StreamName(name)) {
-			return nil, settingf("there is no stream %q: the streams are %s", name, wording.List(catalog.Names()))
+		stream, err := catalog.Find(StreamName(name))
+		if err != nil {
+			return nil, SettingError{err}
 		}
-		wanted = append(wanted, StreamName(name))
+		wanted = append(wanted, stream.Name)
 	}
 	if len(wanted) == 0 {
 		return catalog.All(), nil

@@ -199,8 +199,7 @@ func (r *addresses) decode(key string, sent time.Time, object []byte) error {
 	rows := r.batch.Len()
 	totals.Bytes += uint64(len(object))
 	err := run.tally(r.batch, func() error {
-		return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1),
-			r.fetched)
+		return r.decoder.Item(r.batch, object, key, uint32(totals.Pages+1), r.fetched)
 	})
 	if err != nil {
 		return err

@@ -143,8 +143,8 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	seen, err := l.reader.readChain(ctx, fetching, l.after, start)
 	var api *dealapi.Error
 	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
-		seen.still, seen.resumed = seen.still &&
-			start == "", start != "" // the pages before a checkpoint are of other moments
+		// The pages before a checkpoint are of other moments.
+		seen.still, seen.resumed = seen.still && start == "", start != ""
 		return seen, err // a chain of cursors mends itself
 	}
 	l.session.log.Warn("the service no longer knows the page: reading the list from its beginning", "error", err)

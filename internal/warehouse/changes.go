@@ -9,7 +9,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
 )
+
+// ofSales are the stream of the sales, its view and its tables, as statements name them.
+var ofSales = func() parts {
+	name := catalog.Transactions().Name
+	return parts{"sales": name, "stream": quote(name), "latest": name + "_latest", "versions": name + "_versions"}
+}()
 
 // Close is a row of statement_closes: a month that was closed.
 type Close struct {
@@ -133,9 +141,9 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("a
 // that succeeded, or zero if there was none. Transactions are complete up to the updatedAt completeTo.
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
-	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success),
+	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success),
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
-		parts{"success": quote(OutcomeSuccess)}), named("account", account)).Scan(&s, &c)
+		ofSales.with(parts{"success": quote(OutcomeSuccess)})), named("account", account)).Scan(&s, &c)
 	if err != nil {
 		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account, err)
 	}

@@ -72,11 +72,11 @@ type loadedMark struct {
 func (m loadedMark) whole() bool { return m.newest == m.newestNow && m.settled }
 
 func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
-	err = r.conn.QueryRow(ctx, sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),
+	err = r.conn.QueryRow(ctx, sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM $latest WHERE account = {account:String}),
     (SELECT countIf(startsWith(name, $intent)) = 0 AND countIf(name = $derived AND hasAll(splitByChar(' ', value), [$members, $moves])) = 1
-        FROM sync_state WHERE account = {account:String} AND stream = 'transactions')
-FROM transactions_versions WHERE account = {account:String}`, parts{"intent": quote(stateIntent + ":"),
-		"derived": quote(stateDerived), "members": quote(membersTable), "moves": quote(movesTable)}),
+        FROM sync_state WHERE account = {account:String} AND stream = $stream)
+FROM $versions WHERE account = {account:String}`, ofSales.with(parts{"intent": quote(stateIntent + ":"),
+		"derived": quote(stateDerived), "members": quote(membersTable), "moves": quote(movesTable)})),
 		named("account", account)).Scan(&m.versions, &m.newest, &m.newestNow, &m.settled)
 	if err != nil {
 		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)
@@ -104,14 +104,15 @@ func maybeSeen(closes []Close, otherwise string) string {
 
 // changedSince returns all transactions with a change that counts since from, and perhaps more.
 func changedSince(closes []Close) string {
-	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}", parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
+	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}",
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
 // changedBefore returns all transactions with a change that counts before to, and perhaps more: a sale counts at the
 // time of the sale.
 func changedBefore(closes []Close) string {
-	return sql("SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
-		parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)})
+	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
 // strayed are the transactions that ever were in a payout, and whose changes may come to something else than what they
@@ -126,7 +127,7 @@ func strayed() string {
 
 // strayedMember is a row of payoutTransactionsTable as strayed reads it.
 var strayedMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
-        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords)
+        (SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
 // ones.
@@ -153,7 +154,7 @@ func selectAllChangeSums(closes []Close) string {
 
 func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
-	named := stateWords.with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
+	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
 		"since": changedSince(closes), "before": changedBefore(closes),
 		"strayed": strayed(), "straying": strayedMember, "members": membersTable, "moves": movesTable,
 		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
@@ -171,7 +172,7 @@ func selectChangeSums(closes []Close) string {
     FROM
     (
         SELECT id, currency_code, sold_at, payout_id, $pending AS status_before, if(t.status = $confirmed, $confirmed, $pending) AS status, ifNull(t.cashback, 0) AS cashback_before, cashback_before AS cashback
-        FROM transactions AS t
+        FROM $sales AS t
         WHERE account = {account:String} AND payout_id IS NULL AND t.status != $declined AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
         UNION ALL

@@ -4,7 +4,10 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-const createDecisions = `CREATE TABLE IF NOT EXISTS transactions_decided
+// decidedTable has when the sales were decided.
+var decidedTable = catalog.Transactions().Name + "_decided"
+
+var createDecisions = sql(`CREATE TABLE IF NOT EXISTS $table
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     id UUID COMMENT 'Transaction identifier',
@@ -19,14 +22,15 @@ const createDecisions = `CREATE TABLE IF NOT EXISTS transactions_decided
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account, id)
-COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions'`
+COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions'`,
+	parts{"table": decidedTable})
 
 // decisions is when transactions were decided. It follows from all versions of a transaction, so a run computes it anew
 // for those that it changes: a materialized view could not, since what is attached to a table passes none by. A
 // transaction that is new has one version, and nothing to compute.
 func decisions() derived {
 	return derived{
-		table: "transactions_decided", create: createDecisions,
+		table: decidedTable, create: createDecisions,
 		fill: func(x script, delta string, first bool) []string {
 			if first {
 				return nil // each has one version

@@ -57,13 +57,13 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
 		tables = append(tables, keysOf(s), liveOf(s))
 	}
-	if s.TracksDecisions {
+	if s.NamesPayouts() {
 		tables = append(tables, decisions())
 	}
 	if len(s.References()) > 0 {
 		tables = append(tables, namedBy(s))
 	}
-	if s.Sales {
+	if s.NamesPayouts() {
 		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived,
 			payoutMovesTable().derived, payoutSumsTable().derived)
 	}
@@ -88,7 +88,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 		once = maps.Clone(settings)
 		maps.Copy(once, onceSettings(c))
 	}
-	if changed := w.script.names["changed"]; w.Stream.Sales && c.Any() && !c.First {
+	if changed := w.script.names["changed"]; w.Stream.NamesPayouts() && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (t derived) counts(x script, c Changes) []string {
 // countTouched asks for all counts of derived.touched at once.
 func (x script) countTouched(counts []string) string {
 	from := ""
-	if x.Stream.Sales {
+	if x.Stream.NamesPayouts() {
 		from = "\nFROM " + x.names["changed"]
 	}
 	return "SELECT " + strings.Join(counts, ",\n    ") + from

@@ -22,7 +22,7 @@
 //  3. The watermark is its own version, so a lower one never replaces a higher one.
 //  4. What a run has staged is counted before it is compared: a row that got lost on the way must not look deleted.
 //  5. Times that two processes compare come from the warehouse's clock. Somebody may set that clock, and it may differ
-//     between replicas: see 9.
+//     between replicas: see warehouse-9.
 //  6. The version of a row is never 0. Its high 64 bits are the upstream's time of change, no later than the service's
 //     clock when the row was read; its low 64 bits are the time of reading. A staged row replaces a stored one when it
 //     changed later upstream, or at the same time and was read later. It then gets a version above the stored one. A

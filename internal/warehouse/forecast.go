@@ -69,12 +69,12 @@ const (
 	cohortVersions = 100_000
 )
 
-const selectSomeVersions = `SELECT count() FROM
+var selectSomeVersions = sql(`SELECT count() FROM
 (
-    SELECT 1 FROM transactions_versions
+    SELECT 1 FROM $versions
     WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
     LIMIT {limit:UInt64}
-)`
+)`, ofSales)
 
 // selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the
 // last version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
@@ -101,20 +101,20 @@ FROM
         (
             SELECT id, currency_code, _version, $due AS month_due, $changed AS changed, payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != $declined AS worth,
                 reinterpretAsInt64(if(worth, ifNull(cashback, 0), 0)) * 8 + 4 + (status = $confirmed) * 2 + (worth AND NOT paid_out) AS packed
-            FROM transactions_versions
+            FROM $versions
             WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
         )
         GROUP BY id
     )
 )
 GROUP BY currency, month, togo, confirmed
-ORDER BY currency, month, togo, confirmed`, parts{
+ORDER BY currency, month, togo, confirmed`, ofSales.with(parts{
 		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined),
 		"cells": strings.Join(cells, ", "), "seen": strings.Join(seen, ", "),
 		"due": dueOf("assumeNotNull(sold_at)"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
 		"changed": changedAt,
 		"amount":  unpacked("c.2"), "paid": unpacked("stamped"),
-	})
+	}))
 }
 
 // unpacked is the cashback of what selectUnpaidCohorts packs: the bits above the lowest three, with the sign. What is
@@ -135,8 +135,8 @@ func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, er
 
 func selectLoadedDays() string {
 	return sql(`SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
-FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = $success AND $fresh
-ORDER BY day`, parts{"success": quote(OutcomeSuccess), "fresh": freshModes})
+FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success AND $fresh
+ORDER BY day`, ofSales.with(parts{"success": quote(OutcomeSuccess), "fresh": freshModes}))
 }
 
 // DueTransaction is one that was unpaid at the end of a month, with the payout in which it is due.

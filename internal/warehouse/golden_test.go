@@ -169,10 +169,9 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 
 // ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf,
 // createDecisions with insertDecisions and insertAllDecisions, namedBy with insertNamed and insertNamedOnce, saleSums
-// and retailerSums with
-// changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums,
-// priceChanges with moving and changedPrices;
-// inserted, insertAll, changedSums and wholeSums are what they share.
+// and retailerSums with changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers,
+// payoutMovesTable, memberSums, priceChanges with moving and changedPrices; inserted, insertAll, changedSums and
+// wholeSums are what they share.
 func ofDerived(d dialect, x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {

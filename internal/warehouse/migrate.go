@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"dealhouse/internal/catalog"
@@ -346,10 +345,4 @@ func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]
 		applied[r.version] = r.appliedMigration
 	}
 	return applied, nil
-}
-
-// IsMissing reports an error because a table or database does not exist (yet).
-func IsMissing(err error) bool {
-	var e *clickhouse.Exception
-	return errors.As(err, &e) && (e.Code == 60 || e.Code == 81) // UNKNOWN_TABLE, UNKNOWN_DATABASE
 }

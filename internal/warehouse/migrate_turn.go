@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
@@ -130,7 +129,7 @@ func (w *Warehouse) makeDatabase(ctx context.Context) error {
 
 // mayNot adds advice to the error if the user of the warehouse may not change its schema.
 func mayNot(err error) error {
-	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && e.Code == 497 { // ACCESS_DENIED
+	if IsDenied(err) {
 		return fmt.Errorf("%w, as a user who may change it: %w", ErrSchemaOld, err)
 	}
 	return err

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
 )
 
@@ -43,8 +42,8 @@ type Options struct {
 	// means nothing in between.
 	Wrap func(driver.Conn) driver.Conn
 	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that
-	// is lost, a server that is short of memory, a full disk. Default DefaultMaxRetryElapsed; negative: no second
-	// attempt.
+	// is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative: no
+	// second attempt.
 	MaxRetryElapsed time.Duration
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
 	// seconds. Default 200ms.
@@ -85,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxRetryElapsed == 0 {
-		o.MaxRetryElapsed = DefaultMaxRetryElapsed
+		o.MaxRetryElapsed = catalog.DefaultMaxStatementRetry
 	}
 	if o.Backoff == 0 {
 		o.Backoff = 200 * time.Millisecond
@@ -135,20 +134,4 @@ func (w *Warehouse) openParts(ctx context.Context, o Options) error {
 	w.join(all)
 	w.dialect.cluster = chdb.OwnCluster
 	return nil
-}
-
-// IsAuth reports whether the warehouse refused the credentials.
-func IsAuth(err error) bool {
-	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok && answer.StatusCode == http.StatusUnauthorized {
-		return true // an old server, or what stands before one
-	}
-	var e *clickhouse.Exception
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code {
-	case 192, 193, 194, 497, 516: // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, ACCESS_DENIED, AUTHENTICATION_FAILED
-		return true
-	}
-	return false
 }

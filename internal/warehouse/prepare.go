@@ -102,7 +102,7 @@ func (w *Writer) prepared() []string {
 	if w.Stream.OrderedBy != "" {
 		tables = append(tables, names["moves"])
 	}
-	if w.Stream.Sales {
+	if w.Stream.NamesPayouts() {
 		tables = append(tables, names["changed"])
 	}
 	for _, t := range derivedTables(w.Stream) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -267,8 +266,7 @@ func (p publication) stillHeld(ctx context.Context) error {
 
 // goneDelta makes an errDeltaGone of an error that says so.
 func goneDelta(err error) error {
-	if e, ok := errors.AsType[*clickhouse.Exception](err); IsMissing(err) || ok &&
-		(e.Code == codeIncompatibleColumns || e.Code == codeBadArguments) {
+	if IsMissing(err) || hasCode(err, codeIncompatibleColumns, codeBadArguments) {
 		return fmt.Errorf("%w: %w", errDeltaGone, err)
 	}
 	return err

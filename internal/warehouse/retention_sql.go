@@ -95,7 +95,7 @@ func deleteFindings(before time.Time, ids []string, resolved bool) string {
 // earlier ones: sums, payouts and decisions are not.
 func dealHistories() (all []*catalog.Stream) {
 	for _, s := range catalog.All() {
-		if s.History && !s.Payouts && !s.Sales {
+		if s.History && !s.Payouts && !s.NamesPayouts() {
 			all = append(all, s)
 		}
 	}

@@ -19,9 +19,6 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// DefaultMaxRetryElapsed is how long a statement is tried again before its run fails.
-const DefaultMaxRetryElapsed = 2 * time.Minute
-
 const (
 	longestPause = 10 * time.Second // between two attempts
 	slowdown     = 5                // times as long, for what passes slowly

@@ -282,7 +282,7 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 	must(t, err, l.Release(ctx))
 }
 
-// everyQuestion asks all that does not belong to a run.
+// everyLedgerQuestion asks what is about forecasts, settlements and packets.
 func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()
@@ -317,6 +317,7 @@ func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 }
 
+// everyQuestion asks all that does not belong to a run.
 func everyQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()

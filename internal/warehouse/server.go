@@ -183,7 +183,7 @@ func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
 		group.Go(func() { ids[i], errs[i] = p.askID(ctx) })
 	}
 	group.Wait()
-	if e, ok := errors.AsType[*clickhouse.Exception](errs[0]); ok && e.Code == codeAccessDenied {
+	if IsDenied(errs[0]) { // ClickHouse itself lets everybody ask for serverUUID()
 		return true, nil
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -195,9 +195,6 @@ func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
 	}
 	return false, nil
 }
-
-// codeAccessDenied is for a statement that the user may not do. ClickHouse itself lets everybody ask for serverUUID().
-const codeAccessDenied = 497
 
 // askID asks over a connection of its own which server it reaches.
 func (p *pool) askID(ctx context.Context) (id string, err error) {
@@ -220,11 +217,4 @@ func (p *pool) dialTo(address string) (driver.Conn, error) {
 	}
 	opts.Addr, opts.MaxOpenConns, opts.MaxIdleConns = []string{address}, 1, 1
 	return clickhouse.Open(opts)
-}
-
-// IsSettingRefused reports that the user may not change a setting that the program depends on.
-func IsSettingRefused(err error) bool {
-	e, ok := errors.AsType[*clickhouse.Exception](err)
-	return ok && (e.Code == 164 || e.Code == 452 ||
-		e.Code == 115) // READONLY, SETTING_CONSTRAINT_VIOLATION, UNKNOWN_SETTING
 }

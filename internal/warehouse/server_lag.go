@@ -2,7 +2,6 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,7 +58,7 @@ func (p *pool) catchUpOne(ctx context.Context, table string) error {
 	for waited := time.Duration(0); ; {
 		limited := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
 		err := p.retry(limited, statement, func() error { return p.conn.Exec(limited, statement) })
-		if e, ok := errors.AsType[*clickhouse.Exception](err); !ok || e.Code != codeTimeout || ctx.Err() != nil {
+		if !hasCode(err, codeTimeout) || ctx.Err() != nil {
 			return err
 		}
 		if waited += p.lagTurn; waited >= lagTurns*p.lagTurn {

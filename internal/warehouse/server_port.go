@@ -54,7 +54,7 @@ func (p *pool) explain(ctx context.Context, err error) error {
 		return &ServerError{Problem: "the user may not change settings that this program depends on", Err: err,
 			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s", brief(err))}
 	}
-	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && e.Code == codeAccessDenied {
+	if IsDenied(err) {
 		return &ServerError{Problem: "the user may not read the server's version and settings", Err: err,
 			Advice: fmt.Sprintf("grant it SELECT on what this names, of the database system: %s", brief(err))}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/catalog"
 )
 
 // SettlementRevision is a row of settlement_revisions: what reached the bank, as it was imported.
@@ -252,10 +254,10 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 
 // PayoutsEnded reads which payouts of an account have a period that ended from a time on and before another one.
 func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
-	rows, err := r.conn.Query(ctx, `SELECT id FROM payouts
+	rows, err := r.conn.Query(ctx, sql(`SELECT id FROM $table
 WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id`, named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
-		named("before", fmt.Sprint(before.UnixMilli())))
+ORDER BY id`, parts{"table": catalog.Payouts().Name}), named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
 	all, err := scanned(rows, err, only[int64])
 	if err != nil {
 		return nil, fmt.Errorf("reading which payouts of account %s end in a month: %w", account, err)

@@ -1,4 +1,4 @@
-// Package wording writes counts, durations and lists as people write them, for the tables and messages of the terminal,
+// Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the terminal,
 // for pages and for reports alike. A count of 1 is said the same way everywhere.
 package wording
 
@@ -36,6 +36,20 @@ func Plural(n uint64, noun string) string {
 		return "1 " + noun
 	}
 	return Count(n) + " " + noun + "s"
+}
+
+// Size is a number of bytes in the units of memory and of files, each 1024 times the one before: 178 MiB.
+func Size(bytes uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	value, unit := float64(bytes), 0
+	for ; value >= 1000 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	digits := 1
+	if unit == 0 || value >= 100 {
+		digits = 0
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[unit]
 }
 
 // List joins names: "a", "a and b", "a, b and c".

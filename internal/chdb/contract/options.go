@@ -13,6 +13,9 @@ const EnvLibrary = "DEALHOUSE_CHDB_LIBRARY"
 // Version is the release of the engine that Open downloads when it has none.
 const Version = "26.7.3-stable.1"
 
+// DownloadSize is how much is downloaded then, for people.
+const DownloadSize = "178 MB"
+
 // OwnCluster is the name of the cluster in which every shard is the engine itself (Options.Shards).
 const OwnCluster = "itself"
 

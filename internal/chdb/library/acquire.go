@@ -191,8 +191,8 @@ func removeLeftovers(dir string) error {
 // download fetches, verifies and unpacks the library. The target appears by a
 // rename, so that it is complete or absent (chdb-9).
 func (a acquirer) download(ctx context.Context, rel release, dir, target string) error {
-	a.log.Info("downloading the ClickHouse engine, 178 MB, once", "package", rel.pkg, "version", contract.Version, "to",
-		dir)
+	a.log.Info("downloading the ClickHouse engine, "+contract.DownloadSize+", once", "package", rel.pkg, "version",
+		contract.Version, "to", dir)
 	begin := time.Now()
 	p := &progress{size: rel.size, tell: a.progress}
 	p.downloaded(0)

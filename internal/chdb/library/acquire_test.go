@@ -116,6 +116,11 @@ func TestAcquireDownloadsOnce(t *testing.T) {
 	if !strings.Contains(logged.String(), "downloading the ClickHouse engine, 178 MB, once") {
 		t.Errorf("log: %s", logged.String())
 	}
+	for platform, rel := range releases {
+		if size := fmt.Sprintf("%.0f MB", float64(rel.size)/1e6); size != contract.DownloadSize {
+			t.Errorf("%s are downloaded for %s, and %s are told", size, platform, contract.DownloadSize)
+		}
+	}
 	a.pack = func(context.Context, string, string, func(int64)) (string, error) {
 		return "", errors.New("a second download")
 	}

@@ -216,9 +216,10 @@ func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
 		return f, err
 	}
 	f = warehouse.RunFilter{Account: query.Get("account"), Stream: query.Get("stream"), Limit: defaultRuns}
-	if f.Stream != "" && !slices.Contains(catalog.Names(), f.Stream) {
-		return f, fmt.Errorf("stream: there is no stream %q: the streams are %s", f.Stream,
-			strings.Join(catalog.Names(), ", "))
+	if f.Stream != "" {
+		if _, err := catalog.Find(f.Stream); err != nil {
+			return f, fmt.Errorf("stream: %w", err)
+		}
 	}
 	if text := query.Get("limit"); query.Has("limit") {
 		n, err := strconv.Atoi(text)

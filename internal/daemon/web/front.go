@@ -281,10 +281,10 @@ func (o *overview) calm(streams []*streamState) string {
 func (s *Server) about(o *overview) about {
 	a := about{Version: s.o.Version, Up: wording.Long(max(0, o.local.Sub(s.began)))}
 	if n := residentMemory(); n > 0 {
-		a.Memory = volume(n)
+		a.Memory = wording.Size(n)
 	}
 	if o.room != nil {
-		a.Disk = fmt.Sprintf("%s, %s free", volume(o.room.Used), volume(o.room.Free))
+		a.Disk = fmt.Sprintf("%s, %s free", wording.Size(o.room.Used), wording.Size(o.room.Free))
 	}
 	return a
 }

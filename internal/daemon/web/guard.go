@@ -3,10 +3,10 @@ package web
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
+
+	"dealhouse/internal/loopback"
 )
 
 // policy allows what this package serves and nothing else: no inline script or style, no other origin, no frame.
@@ -81,15 +81,5 @@ func equal(a, b string) int {
 // their own name point to 127.0.0.1, and the browser of a user on this machine would read this page for them. With
 // credentials, the browser has none for that name.
 func (g *gate) hostAllowed(host string) bool {
-	if !g.loopback || g.o.secured() || host == "" {
-		return true
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && addr.IsLoopback()
+	return !g.loopback || g.o.secured() || host == "" || loopback.HostPort(host)
 }

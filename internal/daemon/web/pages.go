@@ -197,7 +197,7 @@ func (o *overview) progress(st *streamState) *progress {
 	}
 	if p.Totals.Pages > 0 {
 		out.Words += ": " + wording.Plural(p.Totals.Read, "row") + ", " + wording.Plural(p.Totals.Pages, "page") + ", " +
-			volume(p.Totals.Bytes)
+			wording.Size(p.Totals.Bytes)
 	}
 	if !st.Since.IsZero() {
 		out.Words += ", for " + wording.Span(o.local.Sub(st.Since))
@@ -318,7 +318,7 @@ func (o *overview) fill(body *streamPage, d details) {
 		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page,
 			RunID: x.RunID}
 		if uint64(len(x.Raw)) < x.Size {
-			row.Cut = volume(x.Size)
+			row.Cut = wording.Size(x.Size)
 		}
 		if x.Times > 1 {
 			row.Times, row.First = wording.Count(x.Times), o.moment(x.FirstSeen)

@@ -118,7 +118,7 @@ func TestPages(t *testing.T) {
 	b.change("acme", "transactions", func(s *Stream) {
 		s.Running = &syncer.Progress{Phase: syncer.PhaseReading, Windows: syncer.Windows{Total: 12, Done: 5}}
 	})
-	wantText(t, x.page(t, "/"), `<progress value="40" max="110"`, "Reading: 40 rows, 2 pages, 46.0 kB, for 1 min 30 s",
+	wantText(t, x.page(t, "/"), `<progress value="40" max="110"`, "Reading: 40 rows, 2 pages, 44.9 KiB, for 1 min 30 s",
 		`<progress value="5" max="12"`, "5 windows of 12", `data-refresh="1500"`)
 
 	// A guard stops the run after half of the coupons have vanished.

@@ -148,7 +148,7 @@ func TestHosts(t *testing.T) {
 	x := b.serve(t, nil)
 	for host, want := range map[string]int{
 		"": http.StatusOK, "localhost": http.StatusOK, "localhost:9464": http.StatusOK, "127.0.0.1:1": http.StatusOK,
-		"[::1]:9464": http.StatusOK, "[::1]": http.StatusOK,
+		"[::1]:9464": http.StatusOK, "[::1]": http.StatusOK, "LOCALHOST:9464": http.StatusOK, "a.localhost": http.StatusOK,
 		"evil.example": http.StatusMisdirectedRequest, "evil.example:9464": http.StatusMisdirectedRequest,
 		"localhost.evil.example": http.StatusMisdirectedRequest,
 		"127.0.0.1.evil.example": http.StatusMisdirectedRequest, "10.0.0.1": http.StatusMisdirectedRequest,

@@ -50,7 +50,7 @@ func (o *overview) attemptFailed(st *streamState) bool {
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
 	if o.room != nil && o.room.Free < warehouse.NoRoom {
-		full := "The disk of the warehouse has " + volume(o.room.Free) + " left: make room, or nothing can be loaded soon."
+		full := "The disk of the warehouse has " + wording.Size(o.room.Free) + " left: make room, or nothing can be loaded soon."
 		if worst == stateFine {
 			worst, text = stateDoubtful, full
 		} else {

@@ -107,7 +107,7 @@ func TestVerdict(t *testing.T) {
 			o.streams[i].state = o.judge(&o.streams[i])
 		}
 		if s, got := o.verdict(); s == stateFine ||
-			got != "The disk of the warehouse has 48.0 MB left: make room, or nothing can be loaded soon."+text {
+			got != "The disk of the warehouse has 45.8 MiB left: make room, or nothing can be loaded soon."+text {
 			t.Errorf("with a full disk: %s: %q", s, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestWords(t *testing.T) {
 		"1.5 s": wording.Span(1500 * time.Millisecond), "2 min 5 s": wording.Span(125 * time.Second),
 		"26 h 0 min": wording.Span(26 * time.Hour), "1,234,567": wording.Count(1234567), "123": wording.Count(123),
 		"1 row": wording.Plural(1, "row"), "0 rows": wording.Plural(0, "row"),
-		"999 B": volume(999), "1.2 kB": volume(1234), "3.4 MB": volume(3_400_000), "5.0 GB": volume(5e9),
+		"999 B": wording.Size(999), "1.2 KiB": wording.Size(1234), "3.2 MiB": wording.Size(3_400_000), "4.7 GiB": wording.Size(5e9),
 		"2026-03-15T12:00:00.000Z": rfc3339(noon),
 	} {
 		if got != want {

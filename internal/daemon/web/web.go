@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/loopback"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -106,7 +107,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
 	s.listener = listener
-	s.gate = &gate{o: &o, loopback: isLoopback(listener.Addr()), secret: newSecret(),
+	s.gate = &gate{o: &o, loopback: loopback.Listener(listener.Addr()), secret: newSecret(),
 		crossing: http.NewCrossOriginProtection()}
 	if o.Pprof && !s.gate.loopback {
 		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
@@ -199,9 +200,4 @@ func (s *Server) answer() error {
 		return s.server.ServeTLS(s.listener, "", "")
 	}
 	return s.server.Serve(s.listener)
-}
-
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
 }

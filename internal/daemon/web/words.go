@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -27,19 +26,6 @@ func until(d time.Duration) string {
 		return "now"
 	}
 	return "in " + wording.Long(d)
-}
-
-// volume is a number of bytes.
-func volume(n uint64) string {
-	switch {
-	case n < 1e3:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // rfc3339 is a time in JSON and in markup.
