@@ -45,7 +45,7 @@ func newHandler(sim *apisim.Sim) http.Handler {
 			sim.ServeHTTP(w, r)
 			return
 		}
-		if !loopback.HostPort(r.RemoteAddr) {
+		if !loopback.Requested(r.RemoteAddr) {
 			refuse(w, http.StatusForbidden, errors.New("control endpoints answer to this machine only"))
 			return
 		}

@@ -12,7 +12,7 @@ import (
 // send a POST anywhere, so a browser must say that the page is ours. Programs other than browsers do not say where a
 // request comes from.
 func fromHere(r *http.Request) bool {
-	if !loopback.HostPort(r.Host) {
+	if !loopback.Requested(r.Host) {
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {

@@ -42,7 +42,7 @@ func TestShortDurations(t *testing.T) {
 
 func TestPlaintext(t *testing.T) {
 	for url, want := range map[string]bool{
-		"https://api.example.com": false, "http://localhost:1": false, "http://a.localhost": false, "http://127.9.9.9": false,
+		"https://api.example.com": false, "http://localhost:1": false, "http://127.9.9.9": false, "http://a.localhost": true,
 		"http://[::1]:1": false, "http://LOCALHOST": false,
 		"http://api.example.com": true, "http://10.0.0.1": true, "http://localhost.example.com": true, "http://[::2]": true,
 		"http://0.0.0.0": true,

@@ -8,27 +8,31 @@ import (
 	"strings"
 )
 
-// Host reports whether the host of a URL, a name or a number without a port, is this machine: localhost, a name below
-// it (RFC 6761 reserves them for this), or an address such as 127.0.0.1 or ::1.
+// Host reports whether the host of a URL, a name or a number without a port, is this machine: localhost, or an address
+// such as 127.0.0.1 or ::1. A name below localhost is not: Go asks a name server for it, which may answer anything.
 func Host(host string) bool {
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.IsLoopback()
 }
 
-// HostPort is Host for a host as HTTP writes it: with a port or without, and a number of IPv6 in brackets.
-func HostPort(s string) bool {
-	if host, _, err := net.SplitHostPort(s); err == nil {
-		return Host(host)
+// Requested reports whether a browser that asks for a host, as HTTP writes it, means this machine: with a port or
+// without, and a number of IPv6 in brackets. To browsers, the names below localhost are this machine too (RFC 6761).
+func Requested(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return named(name)
 	}
-	if number, ok := strings.CutPrefix(s, "["); ok {
+	if number, ok := strings.CutPrefix(host, "["); ok {
 		number, ok = strings.CutSuffix(number, "]")
 		return ok && Host(number)
 	}
-	return Host(s)
+	return named(host)
+}
+
+func named(host string) bool {
+	return Host(host) || strings.HasSuffix(strings.ToLower(strings.TrimSuffix(host, ".")), ".localhost")
 }
 
 // Listener reports whether only this machine reaches what listens on an address.

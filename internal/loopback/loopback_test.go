@@ -8,9 +8,10 @@ import (
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
-		"localhost": true, "LOCALHOST": true, "localhost.": true, "a.localhost": true, "A.b.LocalHost.": true,
+		"localhost": true, "LOCALHOST": true, "localhost.": true,
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true, "::1%lo": true,
 
+		"a.localhost": false, "A.b.LocalHost.": false,
 		"": false, ".": false, "localhost..": false, "notlocalhost": false, "localhost.example.com": false,
 		"127.0.0.1.example.com": false, "127.1": false, "127.0.0.1.": false, "0.0.0.0": false, "::": false, "::2": false,
 		"10.0.0.1": false, "::ffff:10.0.0.1": false, "[::1]": false, "localhost:80": false,
@@ -21,17 +22,18 @@ func TestHost(t *testing.T) {
 	}
 }
 
-func TestHostPort(t *testing.T) {
+func TestRequested(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]bool{
 		"localhost": true, "localhost:80": true, "LocalHost.:80": true, "127.0.0.1": true, "127.0.0.1:80": true,
 		"[::1]": true, "[::1]:80": true, "::1": true,
+		"a.localhost": true, "A.b.LocalHost.:80": true,
 
 		"": false, ":80": false, "[::1": false, "::1]": false, "[[::1]]": false, "[]": false, "0.0.0.0:80": false,
 		"localhost.evil.example:80": false, "127.0.0.1.evil.example": false, "localhost:80:80": false, "[::2]:80": false,
 	} {
-		if got := HostPort(s); got != want {
-			t.Errorf("HostPort(%q) = %v", s, got)
+		if got := Requested(s); got != want {
+			t.Errorf("Requested(%q) = %v", s, got)
 		}
 	}
 }

@@ -38,8 +38,8 @@ func TestForms(t *testing.T) {
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"https://hooks.example.com/x": "", "http://127.0.0.1:1/x": "", "http://LOCALHOST": "", "http://a.localhost": "",
-		"http://example.com/secret": "must be https://", "http://localhost.example.com": "must be https://",
+		"https://hooks.example.com/x": "", "http://127.0.0.1:1/x": "", "http://LOCALHOST": "",
+		"http://example.com/secret": "must be https://", "http://a.localhost": "must be https://", "http://localhost.example.com": "must be https://",
 		"": "must be a URL", "secret": "must be a URL", "ftp://secret": "must be a URL", "https://:1": "must be a URL",
 		"https://%zzsecret": "must be a URL",
 	} {

@@ -81,5 +81,5 @@ func equal(a, b string) int {
 // their own name point to 127.0.0.1, and the browser of a user on this machine would read this page for them. With
 // credentials, the browser has none for that name.
 func (g *gate) hostAllowed(host string) bool {
-	return !g.loopback || g.o.secured() || host == "" || loopback.HostPort(host)
+	return !g.loopback || g.o.secured() || host == "" || loopback.Requested(host)
 }
