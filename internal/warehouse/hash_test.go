@@ -176,3 +176,33 @@ func TestMigrateHashes(t *testing.T) {
 		}
 	}
 }
+
+// TestMigrateHashesOfShards upgrades two shards, each of which has rows with the hash of an earlier version. For wide
+// samples: TestMigrateHashes upgrades one database.
+func TestMigrateHashesOfShards(t *testing.T) {
+	enginetest.OnlyWide(t)
+	t.Parallel()
+	coupons, err := catalog.Find("coupons")
+	must(t, err)
+	shards := []*Warehouse{open(t), open(t)}
+	var databases []string
+	for _, w := range shards {
+		load(t, w, coupons.Name, Whole, hashPage(coupons))
+		earlierHash(t, w, coupons)
+		databases = append(databases, w.database)
+	}
+	must(t, shards[1].exec(t.Context(), "ALTER TABLE coupons_latest COMMENT COLUMN _hash "+quote(hashComment(coupons))+
+		", UPDATE _hash = "+storedHash(coupons)+" WHERE true SETTINGS mutations_sync = 1")) // it died in the middle there
+	w, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: databases[0] + "_all", Shards: databases})
+	must(t, err)
+	t.Cleanup(func() { must(t, w.Close()) })
+	_, err = w.Migrate(t.Context())
+	must(t, err, w.CheckSchema(t.Context()))
+	for _, shard := range shards {
+		for _, table := range tablesWithHash(coupons) {
+			if got := text(t, shard, "SELECT count(), countIf(_hash != "+storedHash(coupons)+") FROM "+table); got[0] != "4 0" {
+				t.Errorf("%s.%s: rows, and those with another hash: %s", shard.database, table, got[0])
+			}
+		}
+	}
+}
