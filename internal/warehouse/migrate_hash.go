@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -14,6 +12,9 @@ import (
 //
 // Nobody may publish meanwhile, so the leases of all accounts are taken first. Each table says in the comment of its
 // column _hash which hash it has. So the work may be killed at any statement and done again.
+
+// ended makes a statement that writes rows again wait until they are written, also when a person runs it.
+const ended = " SETTINGS mutations_sync = 1"
 
 // hashStatements are the statements that give the rows of a stream the hash of this binary. Staged rows come first: from
 // then on no run compares rows with those of another hash. What follows from the hashes is made anew before the next
@@ -26,7 +27,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 	staging := stagingTable(s)
 	if old(staging) || !h.has(staging) && old(firstStagingTable(s)) { // which is renamed before
 		statements = append(statements, d.staging(rehash(s)),
-			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash", parts{"staging": staging})),
+			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
 			d.staging(comment(staging)))
 	}
 	for _, table := range []string{s.Name + "_versions", s.Name + "_latest"} {
@@ -49,7 +50,7 @@ func rehash(s *catalog.Stream) string {
 // updateHashes computes the hashes of a table again. Rows that have them already are left alone, so that it costs little
 // to repeat it where the connection was lost before it ended.
 func updateHashes(table string, s *catalog.Stream) string {
-	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash", parts{"table": table, "hash": storedHash(s)})
+	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash"+ended, parts{"table": table, "hash": storedHash(s)})
 }
 
 // forgetDerived notes that the derived tables of a stream are out of date.
@@ -84,8 +85,7 @@ func (h holder) rehash(ctx context.Context) error {
 				return err
 			}
 		}
-		done := step{statement: statement, settings: clickhouse.Settings{"mutations_sync": 1}}
-		if err := h.w.execAll(ctx, []step{done}); err != nil {
+		if err := h.w.exec(ctx, statement); err != nil {
 			return err
 		}
 	}

@@ -1628,7 +1628,7 @@ CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 ALTER TABLE products_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE products_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash;
+ALTER TABLE products_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
 ALTER TABLE products_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
@@ -2597,7 +2597,7 @@ CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 ALTER TABLE transactions_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE transactions_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash;
+ALTER TABLE transactions_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
 ALTER TABLE transactions_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
