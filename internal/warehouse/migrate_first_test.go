@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 )
 
@@ -91,6 +92,13 @@ func TestPlanIsRunBySomebodyElse(t *testing.T) {
 	must(t, err)
 	for _, statement := range plan {
 		must(t, w.conn.Exec(t.Context(), statement))
+	}
+	for _, s := range catalog.All() {
+		for _, table := range tablesWithHash(s) {
+			if got := text(t, w, "SELECT countIf(_hash != "+storedHash(s)+") FROM "+table); got[0] != "0" {
+				t.Errorf("%s: %s rows have the hash of the first version", table, got[0])
+			}
+		}
 	}
 	loader := openVersion(t, w, 0, unchanged)
 	loader.wanted = nil
