@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// workerRole is the test binary as a worker on a warehouse of its own, which is killed there.
+// workerRole makes the test binary a worker on a warehouse of its own, which the test kills.
 const workerRole = "worker"
 
 const (
@@ -134,7 +134,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what was on its way, so that Wait does not cut it off
+		for lines.Scan() { // output that is still on its way, so that Wait does not cut it off
 		}
 		if err := cmd.Wait(); err != nil {
 			killed++
