@@ -223,7 +223,7 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 		"other without a note":            {strings.Replace(with("code", "other"), "reason=", "x=", 1), "needs a note"},
 		"a tolerance below 0":             {with("tolerance", "-1"), "not below 0"},
 		"a tolerance that is none":        {with("tolerance", "many"), "tolerance"},
-		"another state":                   {with("seen", "0123"), "not what was looked at"},
+		"another state":                   {with("seen", "0123"), "has changed since you looked at it"},
 		"a payout of another account":     {with("account", "globex"), "there is no payout 9001"},
 		"an id with a slash":              {with("payout_id", "9001/2"), "number of a payout"},
 		"a month":                         {with("month", "2026-02"), "about a payout"},
