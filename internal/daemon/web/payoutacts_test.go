@@ -23,7 +23,7 @@ func (x *site) asOps(t *testing.T, path string) (int, string) {
 	return answer.StatusCode, body
 }
 
-// testPayoutPages looks at the pages of payouts and months, and for such that are not there.
+// testPayoutPages loads the pages of payouts and months, and of some that do not exist.
 func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	t.Helper()
 	for path, wants := range map[string][]string{
@@ -98,7 +98,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	}
 }
 
-// testDownloads wants files to be what the commands write.
+// testDownloads wants files to be the same as those that the commands write.
 func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	t.Helper()
 	r = r.Of("acme")
@@ -177,7 +177,7 @@ func (x *site) ask(t *testing.T, body string, change ...func(*http.Request)) (in
 	return answer.StatusCode, acted, text
 }
 
-// testAcknowledge acknowledges from the page and by the API, and tries all that must not.
+// testAcknowledge acknowledges from the page and by the API, and tries everything that must be refused.
 func testAcknowledge(t *testing.T, b *bench, x *site) {
 	t.Helper()
 	count := func() int {
