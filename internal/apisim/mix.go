@@ -12,7 +12,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// at is the n-th random number of the number h.
+// at returns the n-th random number that follows from h.
 func at(h uint64, n uint64) uint64 { return mix(h + n*golden) }
 
 // below maps 64 random bits evenly to 0..n-1.
