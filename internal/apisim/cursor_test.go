@@ -21,7 +21,7 @@ func opaque(kind apisim.CursorKind) bool {
 	return kind == apisim.CursorOffset || kind == apisim.CursorKeyset
 }
 
-// tiny is a world whose lists are read in a few pages.
+// tiny returns a world whose lists are read in a few pages.
 func tiny() apisim.Options {
 	return apisim.Options{
 		Seed: 3, Retailers: 9, Promotions: 30, Coupons: 30, CashbackOffers: 30, Transactions: 30, Products: 30,

@@ -49,7 +49,7 @@ type endpoint struct {
 	undated bool
 }
 
-// endpoints are the lists in the order in which they are shown.
+// endpoints returns the lists in the order in which they are shown.
 func endpoints() []*endpoint {
 	return []*endpoint{
 		{

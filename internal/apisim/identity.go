@@ -23,7 +23,7 @@ func newIdentity(salt uint64) identity {
 	return id
 }
 
-// permute is a Feistel network of four rounds over 48 bits.
+// permute returns a permutation of the code: a Feistel network of four rounds over 48 bits.
 func (d *identity) permute(code uint64) uint64 {
 	l, r := code>>half&halfMask, code&halfMask
 	for _, k := range d.keys {

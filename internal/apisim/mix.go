@@ -24,7 +24,7 @@ func below(h uint64, n int64) int64 {
 	return int64(hi)
 }
 
-// hashText is FNV-1a, mixed with the seed.
+// hashText returns FNV-1a of a text, mixed with the seed.
 func hashText(seed uint64, text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {

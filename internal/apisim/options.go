@@ -126,7 +126,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// validate is called after setDefaults and reports every problem at once.
+// validate reports every problem at once. It is called after setDefaults.
 func (o *Options) validate() error {
 	var errs []error
 	if y := o.Now.Year(); y < 2005 || y > 2100 {

@@ -256,7 +256,7 @@ func (l *loop) foresee(a warehouse.Action) (web.Acted, error) {
 	return web.Acted{}, refusef("there is no action %q", a.Action)
 }
 
-// foreseePause is foresee for pausing and resuming, of a stream or an account.
+// foreseePause does the part of foresee for pausing and resuming, of a stream or an account.
 func foreseePause(d warehouse.Directives, a warehouse.Action) (web.Acted, error) {
 	var own, of *warehouse.Action
 	for i, p := range d.Pauses {
@@ -303,7 +303,7 @@ func foreseeCancel(a warehouse.Action, targets []*entry) web.Acted {
 		" will stop. What was read to its end is still loaded, and nothing else."}
 }
 
-// foreseeRun is foresee for all actions that start a run.
+// foreseeRun does the part of foresee for all actions that start a run.
 func (l *loop) foreseeRun(a warehouse.Action, targets []*entry) (web.Acted, error) {
 	var start, running, paused, disabled uint64
 	for _, e := range targets {

@@ -26,8 +26,8 @@ type Bodies struct {
 	spare        []byte       // the buffer of a refused body; only the holder of the large place may use it
 }
 
-// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, besides what is
-// free.
+// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, in
+// addition to what is free.
 func NewBodies() *Bodies {
 	return &Bodies{roomy: semaphore.NewWeighted(roomyBodies), large: semaphore.NewWeighted(1)}
 }

@@ -63,7 +63,7 @@ func (c *Client) newSchedule(ctx context.Context) *schedule {
 // Context lets the wait end with the context.
 func (s *schedule) Context() context.Context { return s.ctx }
 
-// Reset is called once, before the first attempt.
+// Reset starts the waits anew. The package backoff calls it once, before the first attempt.
 func (s *schedule) Reset() { s.exp.Reset() }
 
 // NextBackOff returns the wait before the next attempt, or backoff.Stop.

@@ -46,7 +46,7 @@ func (a *Alignment) Note(column, currency string, amount decimal.Decimal) {
 	a.most[column] = max(a.most[column], n)
 }
 
-// NoteKnown is Note for an amount that may be unknown: it ignores nil.
+// NoteKnown does what Note does, for an amount that may be unknown: it ignores nil.
 func (a *Alignment) NoteKnown(column, currency string, amount *decimal.Decimal) {
 	if amount != nil {
 		a.Note(column, currency, *amount)
@@ -66,7 +66,7 @@ func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string
 	return text
 }
 
-// TextKnown is Text for an amount that may be unknown: it returns "" for nil.
+// TextKnown does what Text does, for an amount that may be unknown: it returns "" for nil.
 func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) string {
 	if amount == nil {
 		return ""

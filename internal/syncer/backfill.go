@@ -71,7 +71,7 @@ type backfill struct {
 	gaps []string // why windows must be read again, one reason for each
 }
 
-// mode is the mode of the backfill's runs in sync_runs.
+// mode returns the mode of the backfill's runs in sync_runs.
 func (b *backfill) mode() string {
 	if b.name == initialBackfill {
 		return warehouse.ModeInitial

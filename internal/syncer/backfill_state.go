@@ -14,7 +14,8 @@ import (
 // initialBackfill names the state of the backfill that is a stream's first sync.
 const initialBackfill = warehouse.BackfillPrefix + "initial"
 
-// stateName is the name of the state of a backfill. A backfill continues an earlier one of the same range and window.
+// stateName returns the name of the state of a backfill. A backfill continues an earlier one of
+// the same range and window.
 func stateName(r Range) string {
 	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano),
 		r.To.Format(time.RFC3339Nano), r.Window)

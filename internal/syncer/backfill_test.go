@@ -20,7 +20,7 @@ import (
 
 const transactionsPath = "/v1/deals/transactions"
 
-// pastWorld is one account with n transactions, and nothing else.
+// pastWorld returns a world of one account with n transactions, and nothing else.
 func pastWorld(n, pageSize int) apisim.Options {
 	o := transactionsWorld(n)
 	o.Seed, o.Retailers, o.Settings.PageSize = 5, 50, pageSize

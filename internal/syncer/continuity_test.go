@@ -26,7 +26,7 @@ func (x *world) between(path string, page int, do func(r *http.Request)) {
 	})
 }
 
-// thousand is a world of 1,000 transactions and as many promotions, on pages of 100.
+// thousand returns a world of 1,000 transactions and as many promotions, on pages of 100.
 func thousand(t *testing.T, order apisim.Order, unknown apisim.UnknownCursor) *world {
 	t.Helper()
 	o := apisim.Options{Seed: 3, Retailers: 20, Promotions: 1000, Coupons: -1, CashbackOffers: -1, Transactions: 1000,

@@ -75,7 +75,7 @@ func (r *run) noticeOlder(c warehouse.Changes) {
 		"the service gave an older state or set their updatedAt back; the next `dealhouse sync %s --full` loads what it then says", c.Older, r.Stream.Name))
 }
 
-// checkOlder is noticeOlder as a check.
+// checkOlder is a check: it calls noticeOlder.
 func (r *run) checkOlder(_ context.Context, c *warehouse.Changes) error {
 	r.noticeOlder(*c)
 	return nil

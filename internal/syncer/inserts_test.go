@@ -126,7 +126,7 @@ func TestInsertsAreCancelled(t *testing.T) {
 	}
 }
 
-// fourPages is a world of products whose walk has four pages, each of them a batch.
+// fourPages returns a world of products whose walk has four pages, each of them a batch.
 func fourPages(account string) apisim.Options {
 	o := tinyWorld(31, account)
 	o.Products = 30

@@ -72,7 +72,7 @@ func NewJob(account string, s *catalog.Stream, c *dealapi.Client) Job {
 // batchBytes is how much JSON makes a batch full, whatever Job.BatchRows says.
 const batchBytes = 6 << 20
 
-// overlap is how far before the watermark a run begins.
+// overlap returns how far before the watermark a run begins.
 func (j *Job) overlap() time.Duration { return max(j.Overlap, catalog.MinOverlap) }
 
 // overlapping returns the time to pass to the filter so that everything that changed since t is read. It is earlier by

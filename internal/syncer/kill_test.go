@@ -65,8 +65,8 @@ func child(ctx context.Context) error {
 	return err
 }
 
-// digest is one line that tells two warehouses apart: rows and content of all views, the histories by their content.
-// Rows are hashed as text, since the hash of a NULL is NULL, which a sum leaves out.
+// digest returns one line that tells two warehouses apart: rows and content of all views, the histories by their
+// content. Rows are hashed as text, since the hash of a NULL is NULL, which a sum leaves out.
 func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 	var parts []string
 	for _, s := range catalog.All() {

@@ -262,7 +262,7 @@ func (t *rejects) flush(ctx context.Context) error {
 	return nil
 }
 
-// judge is the check that decides what became of each reject.
+// judge is a check: it decides what became of each reject.
 func (t *rejects) judge(ctx context.Context, c *warehouse.Changes) error {
 	changed, err := t.run.writer().PlannedKeys(ctx, *c)
 	if err != nil {

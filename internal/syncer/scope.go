@@ -203,7 +203,7 @@ func (l *list) scopeState() {
 	}
 }
 
-// checkOutside is the check that says how many rows leave the scope.
+// checkOutside is a check: it warns about rows that leave the scope, with their number.
 func (l *list) checkOutside(_ context.Context, c *warehouse.Changes) error {
 	if c.Outside > 0 {
 		l.run.warn(fmt.Sprintf("%d rows are outside of the scope %s: they leave the views, whether the service has them or not", c.Outside, l.session.job.Scope))

@@ -58,7 +58,7 @@ func (s *seam) around(ctx context.Context, step string, do func() error) error {
 	return s.call(ctx, step, true)
 }
 
-// wrap is warehouse.Options.Wrap.
+// wrap has the form of warehouse.Options.Wrap: it returns a connection whose statements pass the seam.
 func (s *seam) wrap(c driver.Conn) driver.Conn { return &seamConn{Conn: c, seam: s} }
 
 type seamConn struct {
@@ -151,7 +151,7 @@ func (b *seamBatch) Send() error { return b.seam.around(b.ctx, b.step, b.Batch.S
 // ofRuns is the database of the tables of runs, where they have one.
 var ofRuns = regexp.MustCompile("`[^`]*_runs`\\.")
 
-// stepOf is the head of a statement, without the identifiers of runs.
+// stepOf returns the head of a statement, without the identifiers of runs.
 func stepOf(query string) string {
 	words := strings.Fields(ofRuns.ReplaceAllString(query, ""))
 	if words[0] == "INSERT" {

@@ -92,7 +92,7 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 	return v
 }
 
-// job is a run in small batches, so that a stream has several, and a walk several checkpoints.
+// job returns a run in small batches, so that a stream has several, and a walk several checkpoints.
 func (v *worker) job(t *testing.T, account, stream string) Job {
 	t.Helper()
 	s, err := catalog.Find(stream)

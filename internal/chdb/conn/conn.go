@@ -94,7 +94,7 @@ func (c *Conn) Prepare(db string, settings map[string]string) error {
 	return nil
 }
 
-// Confine takes all rights but a reader's from the connection, for good (chdb-7).
+// Confine takes all rights from the connection except those of a reader. They never come back (chdb-7).
 func (c *Conn) Confine() error {
 	for _, sql := range []string{SetReader, lock} {
 		if err := c.Exec(sql); err != nil {

@@ -268,7 +268,7 @@ func (in *instance) connect() (*conn.Conn, error) {
 	return conn.New(in.lib, h), nil
 }
 
-// connectReader makes a connection that can only read, for good (chdb-7).
+// connectReader makes a connection that can only ever read (chdb-7).
 func (in *instance) connectReader() (*conn.Conn, error) {
 	c, err := in.connect()
 	if err != nil {
