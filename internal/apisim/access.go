@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// account is what an API key stands for.
+// account is the owner of an API key, and what the key may read.
 type account struct {
 	org         int
 	name        string
 	payoutsOnly bool
 }
 
-// authenticate returns the account of a request, or the answer that refuses it: 401 without a bearer key, 403 for a key
-// that nobody has.
+// authenticate returns the account of a request, or the answer that refuses it: 401 without a bearer key, 403
+// for a key of no account.
 func (s *Sim) authenticate(r *http.Request) (account, string, *answer) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	key = strings.TrimSpace(key)
@@ -33,7 +33,7 @@ func (s *Sim) authenticate(r *http.Request) (account, string, *answer) {
 	return acct, key, nil
 }
 
-// allowed says whether the account may read payouts, or everything else.
+// allowed tells whether the account may read payouts, or, if payouts is false, everything else.
 func (a account) allowed(payouts bool, set *Settings) bool {
 	if payouts {
 		return a.payoutsOnly || !set.PayoutsKeyRequired
@@ -52,7 +52,7 @@ type bucket struct {
 	at     time.Time
 }
 
-// spend uses up a token of a key, or returns how long until there is one.
+// spend uses one token of a key. If there is none, it returns how long to wait for one.
 func (l *limiter) spend(key string, limit RateLimit, now time.Time) (wait time.Duration, ok bool) {
 	if limit.PerSecond <= 0 {
 		return 0, true

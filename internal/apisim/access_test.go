@@ -114,7 +114,7 @@ func TestRateLimit(t *testing.T) {
 		!strings.Contains(string(body), "errors") {
 		t.Errorf("%d, Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), body)
 	}
-	s.get("/v1/deals/payouts", s.key("globex"), http.StatusOK) // a bucket for each key
+	s.get("/v1/deals/payouts", s.key("globex"), http.StatusOK) // each key has its own bucket
 	after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	must(t, err)
 	wall = wall.Add(time.Duration(after) * time.Second)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// answer is a response before it goes out.
+// answer is a response before it is sent.
 type answer struct {
 	status int
 	header http.Header
@@ -14,8 +14,8 @@ type answer struct {
 	rows   int
 }
 
-// problem is an answer that refuses a request. The document promises no shape of error bodies; this one holds the
-// errors, as the live service's does.
+// problem returns an answer that refuses a request. The document does not specify the body of errors; this one lists
+// the errors, as the live service's does.
 func problem(status int, field, message string) *answer {
 	b := []byte(`{"statusCode":`)
 	b = strconv.AppendInt(b, int64(status), 10)

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// discard is a response writer that keeps the headers only.
+// discard is a response writer that keeps only the headers.
 type discard struct {
 	header http.Header
 	bytes  int64
@@ -62,7 +62,7 @@ func BenchmarkNewMillion(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstPage is the price of the order of a million after a change.
+// BenchmarkFirstPage measures the cost of ordering a million transactions after a change.
 func BenchmarkFirstPage(b *testing.B) {
 	sim, err := apisim.New(apisim.Options{Transactions: 1_000_000})
 	if err != nil {
@@ -74,7 +74,7 @@ func BenchmarkFirstPage(b *testing.B) {
 	}
 }
 
-// BenchmarkMovingPage is the price of a page when the list moves before it.
+// BenchmarkMovingPage measures the cost of a page if the list moves before it.
 func BenchmarkMovingPage(b *testing.B) {
 	for _, order := range allOrders() {
 		b.Run(order.String(), func(b *testing.B) {

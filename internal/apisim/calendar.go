@@ -9,7 +9,7 @@ const (
 	dayMs    = 24 * hourMs
 )
 
-// calendar answers by table what a rendering asks of dates most: the ten characters of a day, and the next first of a
+// calendar is a table of what rendering needs most about dates: the ten characters of a day, and the next first of a
 // month. Days are counted from 1970-01-01, times are Unix milliseconds. Days outside the table are computed.
 type calendar struct {
 	first int64 // day of the first entry
@@ -39,7 +39,7 @@ func (c *calendar) day(d int64) calendarDay {
 	return computeDay(d)
 }
 
-// border is the first month border after the time t: midnight of the first.
+// border returns the first month border after the time t: midnight of the first day of the next month.
 func (c *calendar) border(t int64) int64 {
 	d := floorDay(t)
 	if i := d - c.first; i >= 0 && i < int64(len(c.days)) {

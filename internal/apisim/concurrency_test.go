@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The world moves in every way while pages are read; every page must be whole and every method safe.
+// The world moves in every way while pages are read. Every page must be complete, and every method safe.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, small())
@@ -34,7 +34,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		if s.Put(apisim.StreamTransactions, "acme", record) != nil {
 			t.Error("put failed")
 		}
-		// The record is there or was taken away by the other half of the ring.
+		// The record exists, or the other half of the ring has removed it.
 		_ = s.Delete(apisim.StreamTransactions, "acme", uuidText((i+25)%50))
 	})
 	write(func(i int) {

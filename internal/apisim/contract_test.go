@@ -13,7 +13,8 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// fieldsOf is the API's documentation: name and kind of each field, in order; '!' marks the required ones.
+// fieldsOf returns what the API's documentation says: name and kind of each field, in order; '!'
+// marks the required ones.
 func fieldsOf() map[string]string {
 	return map[string]string{
 		apisim.StreamPromotions: "id:uuid! startDate:time! endDate:time! description:string! retailerId:uuid! url:string! " +
@@ -75,14 +76,14 @@ func isUUID4(s string) bool {
 	return err == nil && id.String() == s && id.Version() == 4
 }
 
-// isPlainNumber: digits, and perhaps a point and digits.
+// isPlainNumber tells whether a number has only digits, and possibly a point and digits.
 func isPlainNumber(raw json.RawMessage) bool {
 	whole, frac, point := strings.Cut(string(raw), ".")
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 	return digits(whole) && (!point || digits(frac))
 }
 
-// fieldsIn gives the keys of an object in their order, and the fields.
+// fieldsIn returns the keys of an object in their order, and the fields.
 func fieldsIn(t *testing.T, raw json.RawMessage) ([]string, map[string]json.RawMessage) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -166,7 +167,7 @@ func TestEveryRecordIsAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-// The table that the simulator is made of says what the API's documentation says.
+// The paths in the simulator's table are those of the API's documentation.
 func TestPathsAreThoseOfTheDocument(t *testing.T) {
 	for stream, want := range map[string]string{
 		apisim.StreamPromotions:     "/v1/deals/promotions",

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// CursorKind is what the cursor of a list says, and so where the page that it asks for begins.
+// CursorKind is what the cursor of a list means. So it decides where the page of a cursor begins.
 type CursorKind int
 
 // The kinds of cursors.
 const (
 	// CursorNextID is the id of the next item, as the document says. The page begins where that item is now.
 	CursorNextID CursorKind = iota
-	// CursorLastID is the id of the last item of the page before. The page begins after the place where that item is
-	// now.
+	// CursorLastID is the id of the last item of the page before. The page begins after the present place of that item.
 	CursorLastID
-	// CursorOffset is opaque: how many items come before the page.
+	// CursorOffset is opaque: it holds the number of items before the page.
 	CursorOffset
-	// CursorKeyset is opaque: what the next item was sorted by. The page begins with the first item at or after that,
-	// whatever became of the item itself.
+	// CursorKeyset is opaque: it holds the sort key of the next item. The page begins with the first item at or after
+	// that key, whatever has happened to the item itself.
 	CursorKeyset
 )
 
@@ -35,7 +34,7 @@ func (k *CursorKind) UnmarshalText(b []byte) error {
 	return unmarshalName("cursor", b, k.names(), func(i int) { *k = CursorKind(i) })
 }
 
-// UnknownCursor is the answer to a cursor that names no item, or that is no cursor of the kind and the order in force.
+// UnknownCursor is the answer to a cursor that names no item, or that does not belong to the present kind and order.
 type UnknownCursor int
 
 // The answers to an unknown cursor.
@@ -63,7 +62,7 @@ func (u *UnknownCursor) UnmarshalText(b []byte) error {
 	return unmarshalName("unknownCursor", b, u.names(), func(i int) { *u = UnknownCursor(i) })
 }
 
-// start is where the page that a cursor asks for begins in a view, or the answer that is given instead of a page.
+// start returns where the page of a cursor begins in a view, or the answer that is given instead of a page.
 func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
 	if pos, ok := c.locate(l, v, cursor); ok {
 		return pos, nil
@@ -81,7 +80,7 @@ func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
 	return 0, problem(http.StatusBadRequest, "cursor", "no such item")
 }
 
-// locate is where the page that a cursor asks for begins; false for a cursor that is unknown.
+// locate returns where the page of a cursor begins, or false if the cursor is unknown.
 func (c *call) locate(l *listing, v view, cursor string) (int, bool) {
 	switch c.set.Cursor {
 	case CursorOffset:
@@ -106,9 +105,10 @@ func (c *call) locate(l *listing, v view, cursor string) (int, bool) {
 	return pos, there || !c.set.CursorMustMatch
 }
 
-// cut is where a page ends that would best end before the position end: an item that has no id cannot be the cursor.
+// cut returns the position before which a page ends: end, or a later one, because an item without an
+// id cannot be the cursor.
 func (c *call) cut(l *listing, v view, end int) int {
-	named := 0 // from end to the item that the cursor names
+	named := 0 // the distance from end to the item that the cursor names
 	switch c.set.Cursor {
 	case CursorOffset, CursorKeyset:
 		return end
@@ -121,7 +121,7 @@ func (c *call) cut(l *listing, v view, end int) int {
 	return end
 }
 
-// cursor is the cursor of a page that ends before the position end, and the item that it names.
+// cursor returns the cursor of a page that ends before the position end, and the item that it names.
 func (c *call) cursor(l *listing, v view, end int) (string, uint32) {
 	item := v.at(end)
 	switch c.set.Cursor {
@@ -135,15 +135,15 @@ func (c *call) cursor(l *listing, v view, end int) (string, uint32) {
 	return l.idOf(item), item
 }
 
-// token is an opaque cursor: what a position or a sort key takes.
+// token is the content of an opaque cursor: a position, or a sort key.
 type token struct {
 	kind  CursorKind
 	order Order
-	place uint64 // the position; the place of a key; by id, the code of a generated item
+	place uint64 // the position; or the place of a sort key; or, in the order by id, the code of a generated item
 	item  uint32
 }
 
-// keyset is the token of an item's sort key.
+// keyset returns the token of an item's sort key.
 func (l *listing) keyset(item uint32, order Order) token {
 	t := token{kind: CursorKeyset, order: order, item: item}
 	if order != ByID {
@@ -154,7 +154,7 @@ func (l *listing) keyset(item uint32, order Order) token {
 	return t
 }
 
-// keyOf is the sort key of a token, also when its item is gone.
+// keyOf returns the sort key of a token, even if its item is gone.
 func (l *listing) keyOf(t token) (sortKey, bool) {
 	k := sortKey{place: t.place, item: t.item}
 	if t.order != ByID {
@@ -173,15 +173,16 @@ func (l *listing) keyOf(t token) (sortKey, bool) {
 	return k, true
 }
 
-// A token is written as a UUID that cannot be told from an item's: two halves of 61 bits, scrambled together, in the
-// places that a random UUID leaves free.
+// A token is written as a UUID that looks like that of an item: two halves of 61 bits, scrambled together, in the bits
+// that are random in a UUID.
 const (
 	tokenBits = 61
 	tokenMask = 1<<tokenBits - 1
 	checkBits = 22
 )
 
-// check lets a token of another list, or any other UUID, be refused.
+// check returns bits that depend on the list and the token. By them a token of another list, or
+// any other UUID, is refused.
 func (t token) check(ids *identity) uint64 {
 	h := mix(t.place ^ ids.salt)
 	return mix(h^uint64(t.item)<<8^uint64(t.order)<<2^uint64(t.kind)) >> (64 - checkBits)
@@ -217,7 +218,7 @@ func (l *listing) parseToken(cursor string) (token, bool) {
 	cursor = strings.ToLower(cursor)
 	digits := func(from, to int) (v uint64) {
 		for i := from; i < to; i++ {
-			d, _ := unhex(cursor[i]) // isUUID has seen them
+			d, _ := unhex(cursor[i]) // isUUID has checked them
 			v = v<<4 | d
 		}
 		return v

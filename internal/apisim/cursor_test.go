@@ -21,7 +21,7 @@ func opaque(kind apisim.CursorKind) bool {
 	return kind == apisim.CursorOffset || kind == apisim.CursorKeyset
 }
 
-// tiny is a world whose lists are read in a few pages.
+// tiny returns a world whose lists are read in a few pages.
 func tiny() apisim.Options {
 	return apisim.Options{
 		Seed: 3, Retailers: 9, Promotions: 30, Coupons: 30, CashbackOffers: 30, Transactions: 30, Products: 30,
@@ -29,8 +29,8 @@ func tiny() apisim.Options {
 	}
 }
 
-// Each kind of cursor serves a list that stands still whole and in order, with records that have no id, or no UUID, in
-// it.
+// If a list does not move, each kind of cursor serves it completely and in order, including records that have no id, or
+// an id that is not a UUID.
 func TestEachCursorServesTheTruth(t *testing.T) {
 	t.Parallel()
 	o := tiny()
@@ -52,13 +52,13 @@ func TestEachCursorServesTheTruth(t *testing.T) {
 	}
 }
 
-// Filters and opaque cursors go together, in each order.
+// Opaque cursors work together with filters, in each order.
 func TestCursorsWithinAFilter(t *testing.T) {
 	t.Parallel()
 	o := tiny()
 	o.Transactions = 80
 	s := start(t, o)
-	must(t, s.Put(apisim.StreamTransactions, "acme", []byte(hostile()[0]))) // orders are made in another way then
+	must(t, s.Put(apisim.StreamTransactions, "acme", []byte(hostile()[0]))) // then orders are made in another way
 	all := s.truth(apisim.StreamTransactions, "acme")
 	var dates []string
 	for _, r := range all {
@@ -100,7 +100,7 @@ func TestWhatACursorSays(t *testing.T) {
 		if _, _, upper := page(t, s.Sim, apisim.StreamCoupons, strings.ToUpper(cursor)); string(upper) != string(lower) {
 			t.Errorf("%v: a cursor in capitals is another", kind)
 		}
-		// What is no cursor of this list, this kind and this order is refused.
+		// A cursor of another list, kind or order is refused.
 		if opaque(kind) {
 			s.get("/v1/deals/promotions?cursor="+cursor, s.key("acme"), http.StatusBadRequest)
 			s.get("/v1/deals/coupons?cursor="+all[10], s.key("acme"), http.StatusBadRequest)
@@ -113,8 +113,8 @@ func TestWhatACursorSays(t *testing.T) {
 	}
 }
 
-// What a page after the tenth item holds when an item has moved between the two pages, by its place before: 10 is the
-// next item, 9 the last one read.
+// What a second page, after ten items, begins with if an item has changed after the first page. The item is given by
+// its place before that: 10 is the next item, 9 the last one read.
 func TestWherePagesBegin(t *testing.T) {
 	t.Parallel()
 	const end = -1 // no more items
@@ -124,21 +124,21 @@ func TestWherePagesBegin(t *testing.T) {
 		touch, remove int // the item that is updated or deleted; -1 for none
 		first         int // the item that the second page begins with
 	}{
-		{apisim.CursorNextID, apisim.ByUpdatedAsc, 10, -1, 10},  // the page is the moved item alone
-		{apisim.CursorNextID, apisim.ByUpdatedAsc, 9, -1, 10},   // nothing happens to what follows
-		{apisim.CursorNextID, apisim.ByUpdatedDesc, 10, -1, 10}, // begins anew: it is the first of all
+		{apisim.CursorNextID, apisim.ByUpdatedAsc, 10, -1, 10},  // the page has only the moved item
+		{apisim.CursorNextID, apisim.ByUpdatedAsc, 9, -1, 10},   // the items that follow stay
+		{apisim.CursorNextID, apisim.ByUpdatedDesc, 10, -1, 10}, // starts over: the item is now the first of all
 		{apisim.CursorNextID, apisim.ByID, 10, -1, 10},          // stays
 		{apisim.CursorNextID, apisim.Shuffled, 10, -1, 10},      // stays
 		{apisim.CursorLastID, apisim.ByUpdatedAsc, 9, -1, end},  // after the last of all: nothing
 		{apisim.CursorLastID, apisim.ByUpdatedAsc, 10, -1, 11},  // the next item has left
 		{apisim.CursorLastID, apisim.ByUpdatedDesc, 9, -1, 0},   // after the first of all
-		{apisim.CursorOffset, apisim.ByUpdatedAsc, 3, -1, 11},   // what is before has one item less: 10 is skipped
-		{apisim.CursorOffset, apisim.ByUpdatedAsc, 20, -1, 10},  // what is before is as it was
-		{apisim.CursorOffset, apisim.ByUpdatedDesc, 20, -1, 9},  // one more: 9 comes again
+		{apisim.CursorOffset, apisim.ByUpdatedAsc, 3, -1, 11},   // one item less before the page: 10 is skipped
+		{apisim.CursorOffset, apisim.ByUpdatedAsc, 20, -1, 10},  // the items before the page stay
+		{apisim.CursorOffset, apisim.ByUpdatedDesc, 20, -1, 9},  // one item more before the page: 9 is repeated
 		{apisim.CursorOffset, apisim.ByID, -1, 2, 11},           // a deletion does the same in each order
 		{apisim.CursorOffset, apisim.Drifting, -1, 2, 11},
-		{apisim.CursorKeyset, apisim.ByUpdatedAsc, 10, -1, 11}, // the place is kept when its item moves
-		{apisim.CursorKeyset, apisim.ByUpdatedAsc, -1, 10, 11}, // and when it is deleted
+		{apisim.CursorKeyset, apisim.ByUpdatedAsc, 10, -1, 11}, // the place stays if its item moves
+		{apisim.CursorKeyset, apisim.ByUpdatedAsc, -1, 10, 11}, // and if it is deleted
 		{apisim.CursorKeyset, apisim.ByUpdatedAsc, 9, -1, 10},
 		{apisim.CursorKeyset, apisim.ByUpdatedDesc, 10, -1, 11},
 		{apisim.CursorKeyset, apisim.ByUpdatedDesc, -1, 10, 11},
@@ -147,7 +147,7 @@ func TestWherePagesBegin(t *testing.T) {
 		{apisim.CursorKeyset, apisim.Shuffled, -1, 10, 11},
 		{apisim.CursorKeyset, apisim.Shuffled, 10, -1, 10},
 		{apisim.CursorKeyset, apisim.Drifting, -1, 10, 11},
-		{apisim.CursorNextID, apisim.Drifting, 10, -1, 10}, // wherever it is now
+		{apisim.CursorNextID, apisim.Drifting, 10, -1, 10}, // wherever the item is now
 	} {
 		for _, stream := range []string{apisim.StreamTransactions, apisim.StreamPromotions} {
 			o := tiny()
@@ -180,7 +180,7 @@ func TestWherePagesBegin(t *testing.T) {
 	}
 }
 
-// The key of a record that a caller put there outlives the record.
+// The sort key of a record that was Put stays valid after the record is gone.
 func TestKeysetOfAPutRecord(t *testing.T) {
 	t.Parallel()
 	o := tiny()
@@ -203,7 +203,7 @@ func TestKeysetOfAPutRecord(t *testing.T) {
 				t.Fatalf("%v: page %d has %s, want %s", order, i, got, id)
 			}
 			cursor = next(t, body)
-			must(t, sim.Delete(apisim.StreamTransactions, "acme", id)) // what was read
+			must(t, sim.Delete(apisim.StreamTransactions, "acme", id)) // the last item read
 			if i%3 == 2 && i+2 < len(all) {
 				must(t, sim.Delete(apisim.StreamTransactions, "acme", all[i+1])) // the cursor's item
 				all = slices.Delete(all, i+1, i+2)
@@ -240,12 +240,13 @@ func TestUnknownCursors(t *testing.T) {
 			case answer == apisim.UnknownEmpty && body != `{"data":[]}`:
 				t.Errorf("%v: not empty: %s", kind, body)
 			}
-			s.get("/v1/deals/coupons?cursor=7", s.key("acme"), http.StatusBadRequest) // no UUID at all
+			s.get("/v1/deals/coupons?cursor=7", s.key("acme"), http.StatusBadRequest) // not a UUID
 		}
 	}
 }
 
-// An item that leaves the filter marks the place that it would have, or is unknown, as the settings say.
+// A cursor whose item no longer passes the filter means the place that the item would have, or is
+// unknown: the settings decide.
 func TestCursorOutsideTheFilter(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []apisim.CursorKind{apisim.CursorNextID, apisim.CursorLastID} {
@@ -271,7 +272,7 @@ func TestCursorOutsideTheFilter(t *testing.T) {
 	}
 }
 
-// Where nextPage counts, what is deleted or comes back shifts what follows.
+// If nextPage counts products, each one that is deleted or comes back shifts the following pages.
 func TestFeedOffsets(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []apisim.NextPageKind{apisim.NextToken, apisim.NextNumber, apisim.NextJSONNumber,
@@ -299,7 +300,7 @@ func TestFeedOffsets(t *testing.T) {
 		second(11)
 		must(t, s.Restore(apisim.StreamProducts, "", gone))
 		second(10)
-		must(t, s.Touch(apisim.StreamProducts, "", gone)) // goes to the end
+		must(t, s.Touch(apisim.StreamProducts, "", gone)) // it goes to the end
 		second(11)
 		must(t, s.Update(func(set *apisim.Settings) { set.FeedOffsets = false }))
 		second(10) // positions stay

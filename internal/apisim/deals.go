@@ -2,15 +2,15 @@ package apisim
 
 import "strconv"
 
-// dealKind is how the records of a list of deals are made.
+// dealKind says how the records of a list of deals are made.
 type dealKind struct {
-	salt uint64  // of its own
-	stay float64 // how many times as long as others its records stay
+	salt uint64  // different for each kind
+	stay float64 // how much longer its records stay than others, as a factor
 	// write appends what follows the id. The span is a copy: a pointer would cost an allocation for each record.
 	write func(d *deals, dst []byte, i uint32, s span, st *style) []byte
 }
 
-// deals is what a list of deals is made of, for good.
+// deals has everything about a list of deals that never changes.
 type deals struct {
 	*dealKind
 	n         int
@@ -79,7 +79,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// bareCategory is for the offers that have no category.
+// bareCategory tells whether an offer has no category.
 func (d *deals) bareCategory(h uint64) bool { return h>>32&31 == 0 }
 
 func (d dealSource) record(dst []byte, i uint32, st *style) []byte {
@@ -104,7 +104,7 @@ func (d *deals) dates(dst []byte, s *span, st *style, open bool) []byte {
 	return st.time(dst, s.end)
 }
 
-// phrase appends a description; an edit chooses another percentage and, now and then, another text.
+// phrase appends a description. Each edit chooses another percentage and, every third time, another text.
 func (d *deals) phrase(dst []byte, list []phrase, s *span, r *retailer) []byte {
 	h := at(s.hash, 50+s.rev)
 	p := &list[int(at(s.hash, 40+s.rev/3)%uint64(len(list)))]

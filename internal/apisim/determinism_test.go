@@ -17,7 +17,7 @@ func newSim(t testing.TB, o apisim.Options) *apisim.Sim {
 	return sim
 }
 
-// digest is the hash of everything a world lists.
+// digest returns a hash of everything that a world lists.
 func digest(s *apisim.Sim) string { return digestOf(s, apisim.Streams()) }
 
 func digestOf(s *apisim.Sim, streams []string) string {
@@ -33,8 +33,8 @@ func digestOf(s *apisim.Sim, streams []string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// The digests below are those of every machine: a change of the generator changes them, and so does a machine that
-// computes differently.
+// Every machine must give the digests below. They differ if the generator has changed, or if a
+// machine computes differently.
 func TestWorldIsTheSameEverywhere(t *testing.T) {
 	s := newSim(t, small())
 	full, payouts := s.Keys("acme")
@@ -58,7 +58,7 @@ func TestSeedsMakeWorlds(t *testing.T) {
 	}
 }
 
-// apisim-3.
+// Steps of any size lead to the same world (apisim-3).
 func TestStepsOfAnySize(t *testing.T) {
 	t.Parallel()
 	once, often := newSim(t, small()), newSim(t, small())
@@ -66,7 +66,7 @@ func TestStepsOfAnySize(t *testing.T) {
 	for range 50 * 4 {
 		often.Advance(6 * time.Hour)
 	}
-	once.Advance(-time.Hour) // no step back
+	once.Advance(-time.Hour) // does nothing
 	if digest(once) != digest(often) {
 		t.Error("one step of 50 days is not 200 of 6 hours")
 	}
@@ -75,7 +75,7 @@ func TestStepsOfAnySize(t *testing.T) {
 	}
 }
 
-// apisim-5.
+// No record is dated later than the moment it is read (apisim-5).
 func TestNothingIsDatedLaterThanNow(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, small())
@@ -93,7 +93,7 @@ func TestNothingIsDatedLaterThanNow(t *testing.T) {
 	}
 }
 
-// apisim-4.
+// All of a Truth comes from one moment (apisim-4).
 func TestTruthIsOneMoment(t *testing.T) {
 	s := newSim(t, small())
 	before := bytes.Join(collect(s, apisim.StreamTransactions), nil)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// setField is a JSON object with another value for a field, which is added at the end when it is not there. All other
-// bytes stay. Of a field that is there twice it is the last, which is the one that readers take.
+// setField returns a JSON object with a new value for a field. A field that is missing is added at the end. All other
+// bytes stay the same. If a field is there twice, the last one changes, because readers use that one.
 func setField(object []byte, name string, value []byte) []byte {
 	from, to, n := -1, -1, 0
 	eachField(object, func(key string, start, end int) {
@@ -28,7 +28,7 @@ func setField(object []byte, name string, value []byte) []byte {
 	return append(append(out, value...), '}')
 }
 
-// fieldText is the text of a field of a JSON object, if it is one.
+// fieldText returns the text of a field of a JSON object, or "" if the field is missing or not a text.
 func fieldText(object []byte, name string) (s string) {
 	eachField(object, func(key string, start, end int) {
 		if key == name {
@@ -40,7 +40,7 @@ func fieldText(object []byte, name string) (s string) {
 	return s
 }
 
-// eachField calls f with where the value of each field lies in a valid object.
+// eachField calls f for each field of a valid object, with the begin and end of its value in the object.
 func eachField(object []byte, f func(key string, start, end int)) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	_, err := d.Token()
@@ -57,10 +57,10 @@ func eachField(object []byte, f func(key string, start, end int)) {
 	}
 }
 
-// isObject: what is served but is no object has no content to change.
+// isObject tells whether a record is a JSON object. Other records are served too, but have no field that could change.
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// reviseProduct is a product with another price.
+// reviseProduct returns a product with another price.
 func reviseProduct(raw []byte, h uint64, _ int64, _ *style) []byte {
 	price := (1 + below(h, 500_000)) * 100
 	out := setField(raw, "price", appendAmount(nil, price))
@@ -70,7 +70,7 @@ func reviseProduct(raw []byte, h uint64, _ int64, _ *style) []byte {
 	return out
 }
 
-// reviseSale is a transaction with another status and cashback.
+// reviseSale returns a transaction with another status and cashback.
 func reviseSale(raw []byte, h uint64, now int64, st *style) []byte {
 	status := `"CONFIRMED"`
 	switch was := fieldText(raw, "status"); {
@@ -82,19 +82,19 @@ func reviseSale(raw []byte, h uint64, now int64, st *style) []byte {
 	return stamp(raw, now, st)
 }
 
-// reviseDeal is a deal with another description.
+// reviseDeal returns a deal with another description.
 func reviseDeal(raw []byte, h uint64, now int64, st *style) []byte {
 	text := strconv.AppendInt([]byte(`"Now `), 5+below(h, 14)*5, 10)
 	text = append(appendHex(append(text, ` % off, as of revision `...), mix(h)), '"')
 	return stamp(setField(raw, "description", text), now, st)
 }
 
-// stamp is a record with the time now as its updatedAt.
+// stamp returns a record with the time now as its updatedAt.
 func stamp(raw []byte, now int64, st *style) []byte {
 	return setField(raw, "updatedAt", st.time(nil, now))
 }
 
-// newcomer is a new record in the likeness of another, with keys of its own.
+// newcomer returns a new record that resembles another, with new keys.
 func (e *endpoint) newcomer(raw []byte, h uint64, now int64, st *style) []byte {
 	return e.rename(e.revise(raw, h, now, st), h, now, st)
 }
@@ -109,7 +109,7 @@ func renameProduct(raw []byte, h uint64, _ int64, _ *style) []byte {
 	return setField(raw, "gtin", append(gtin, '"'))
 }
 
-// renameSale is a transaction that was tracked just now.
+// renameSale returns a transaction that was tracked just now.
 func renameSale(raw []byte, h uint64, now int64, st *style) []byte {
 	raw = setField(raw, "status", []byte(`"PENDING"`))
 	raw = setField(raw, "payoutId", []byte("null"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The streams, as Truth, Count, Put and Delete name them.
+// The names of the streams for Truth, Count, Put and Delete.
 const (
 	StreamPromotions     = "promotions"
 	StreamCoupons        = "coupons"
@@ -26,29 +26,30 @@ type endpoint struct {
 	byID   bool                // path/{id} answers one record
 	texts  []string            // the parameters that filter by text
 	dates  bool                // it can be filtered by the time of update
-	// payouts says that keys for payouts only can read this list, and no other.
+	// payouts says that a key only for payouts can read this list. It can read no other.
 	payouts bool
 
-	count func(*Options) *int // where the options say how many records there are; nil: they do not say
-	usual int                 // how many there are otherwise
+	count func(*Options) *int // the option that says how many records there are; nil: there is no such option
+	usual int                 // how many there are by default
 
-	// One of these has the list at a moment.
-	deals  *dealKind            // made by this kind, for all organizations
-	common func(*world) list    // another one for all organizations
-	own    func(*orgWorld) list // one of each organization
+	// One of these says which list of a moment it is.
+	deals  *dealKind            // a list made by this kind, for all organizations
+	common func(*world) list    // another list for all organizations
+	own    func(*orgWorld) list // a list of each organization
 
-	// key is the text of what names a record, "" when it has nothing. An id may be a UUID; upper and lower case are the
-	// same in it.
+	// key returns the text that identifies a record, or "" if nothing does. An id may be a UUID, in which upper and
+	// lower case are the same.
 	key func(fields map[string]json.RawMessage) string
-	// revise is a record with other content, drawn from h; an updatedAt is the time now.
+	// revise returns a record with other content, drawn from h, and with now as its updatedAt if it has one.
 	revise func(raw []byte, h uint64, now int64, st *style) []byte
-	// rename is a revised record with keys of its own, as a new one has it. Both are nil where nothing changes.
+	// rename returns a revised record with new keys, so that it is a new record. Both functions are nil if
+	// the records never change.
 	rename func(raw []byte, h uint64, now int64, st *style) []byte
-	// undated says that records have no updatedAt: one that comes back is as it was.
+	// undated says that records have no updatedAt: a record that comes back is unchanged.
 	undated bool
 }
 
-// endpoints are the lists in the order in which they are shown.
+// endpoints returns the lists in the order in which they are shown.
 func endpoints() []*endpoint {
 	return []*endpoint{
 		{
@@ -106,7 +107,7 @@ func OfOrganizations(stream string) bool {
 	return slices.ContainsFunc(endpoints(), func(e *endpoint) bool { return e.stream == stream && e.own != nil })
 }
 
-// number is how many records the options, once complete, ask for.
+// number returns how many records the options ask for, after setDefaults.
 func (e *endpoint) number(o *Options) int {
 	if e.count == nil {
 		return e.usual
@@ -129,15 +130,15 @@ func (st *stage) endpoint(stream string) (*endpoint, error) {
 // list is what an endpoint serves, at a moment: a listing, the feed, or the payouts of an organization.
 type list interface {
 	count(order Order) int
-	// each calls f with the rendering of each listed record until f says no.
+	// each calls f for each listed record, with a function that renders it, until f returns false.
 	each(order Order, st *style, f func(record func(dst []byte) []byte) bool)
-	// target is what a script call changes.
+	// target returns what Put, Append, Delete and Restore change.
 	target() target
-	// ground is the list as it moves; nil if its records never change.
+	// ground returns the list as it can move, or nil if its records never change.
 	ground() ground
 }
 
-// list is the list of a stream, and of an organization where each has its own.
+// list returns the list of a stream, and of an organization if each has its own.
 func (w *world) list(stream, org string) (list, error) {
 	e, err := w.endpoint(stream)
 	if err != nil {

@@ -9,7 +9,7 @@ func Paths() map[string]string {
 	return paths
 }
 
-// CursorStreams returns the lists that are read by cursors, and those of their records that have an address.
+// CursorStreams returns the lists that are read by cursors, and those of them whose records can be read by id.
 func CursorStreams() (all, byID []string) {
 	for _, e := range endpoints() {
 		if e.deals != nil || e.dates {

@@ -12,18 +12,18 @@ type FaultKind int
 const (
 	FaultNone        FaultKind = iota
 	FaultStatus                // Status, Header and Body instead of the answer
-	FaultHang                  // nothing at all until the client gives up
+	FaultHang                  // no answer until the client gives up
 	FaultCut                   // the connection breaks after After bytes of the body
 	FaultDrop                  // the connection breaks before the response
-	FaultInvalidJSON           // a whole response with a body that is not JSON: Body, or half of the answer
-	FaultErrorObject           // status 200 and an error object: Body, or one of its own
+	FaultInvalidJSON           // a complete response with a body that is not JSON: Body, or half of the answer
+	FaultErrorObject           // status 200 and an error object: Body, or a default one
 	FaultRedirect              // to URL, with Status or 302
 )
 
-// Fault is what happens to a request. The zero value is nothing.
+// Fault is what goes wrong with a request. The zero value is no fault.
 type Fault struct {
 	Kind   FaultKind
-	Delay  time.Duration // real time before anything else; goes with every kind
+	Delay  time.Duration // real time to wait first; works with every kind
 	Status int
 	Header http.Header // added to the response
 	Body   string
@@ -31,8 +31,8 @@ type Fault struct {
 	URL    string
 }
 
-// SetFault sets the function that is asked for the fault of each request; nil for none. It runs before the key is
-// looked at.
+// SetFault sets the function that chooses the fault of each request; nil means no faults. It runs
+// before the key is checked.
 func (s *Sim) SetFault(f func(*http.Request) Fault) {
 	if f == nil {
 		s.fault.Store(nil)
@@ -41,7 +41,7 @@ func (s *Sim) SetFault(f func(*http.Request) Fault) {
 	s.fault.Store(&f)
 }
 
-// SetBefore sets a function that is called before each request is served; nil for none. It may change the world.
+// SetBefore sets a function that is called before each request is served; nil means none. It may change the world.
 func (s *Sim) SetBefore(f func(*http.Request)) {
 	if f == nil {
 		s.before.Store(nil)
@@ -50,7 +50,7 @@ func (s *Sim) SetBefore(f func(*http.Request)) {
 	s.before.Store(&f)
 }
 
-// instead is the answer that a fault gives in place of the right one, or nil.
+// instead returns the answer that a fault gives in place of the right one, or nil.
 func (f *Fault) instead() *answer {
 	switch f.Kind {
 	case FaultStatus:

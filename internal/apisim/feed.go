@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// The product feed is read by position: the slots in their order, then the scripted records. A position is good for
-// ever, so a walk survives products that come and go; the number of products before it, which FeedOffsets hands out
-// instead, is not.
+// The product feed is read by position: the slots in their order, then the scripted records. A position stays valid
+// forever, so a walk survives products that come and go. With FeedOffsets, nextPage has the number of products before
+// that position instead, which does not stay valid.
 
-// next is the first listed position at or after p, or -1.
+// next returns the first listed position at or after p, or -1.
 func (f *feed) next(p int) int {
 	n := f.src.n
 	for ; p < n; p++ {
@@ -28,7 +28,7 @@ func (f *feed) next(p int) int {
 	return -1
 }
 
-// nth is the position of the product that n listed ones come before, or -1.
+// nth returns the position of the product that has n listed ones before it, or -1.
 func (f *feed) nth(n int) int {
 	p := f.next(0)
 	for ; n > 0 && p >= 0; n-- {
@@ -44,11 +44,11 @@ func (f *feed) record(dst []byte, p int, st *style) []byte {
 	return append(dst, f.script.records[p-f.src.n].raw...)
 }
 
-// length is the first position that no page can begin with.
+// length returns the first position at which no page can begin.
 func (f *feed) length() int { return f.src.n + len(f.script.records) }
 
-// token is a position as an opaque string. Its base64 holds '+', '/' and '=', so a client that does not escape it fails
-// soon.
+// token returns a position as an opaque string. Its base64 has '+', '/' and '=' in it, so a client that does
+// not escape it fails soon.
 func (f *feed) token(p int) string {
 	v := f.src.ids.permute(uint64(p))
 	var b [8]byte
@@ -65,7 +65,7 @@ func (f *feed) parseToken(s string) (int, bool) {
 	return p, p < f.length() && f.token(p) == s
 }
 
-// parsePage reads what nextPage said.
+// parsePage reads a value of nextPage.
 func (f *feed) parsePage(s string, kind NextPageKind) (int, bool) {
 	if kind == NextNumber || kind == NextJSONNumber {
 		p, err := strconv.Atoi(s)
@@ -74,7 +74,7 @@ func (f *feed) parsePage(s string, kind NextPageKind) (int, bool) {
 	return f.parseToken(s)
 }
 
-// appendNext appends nextPage for the page that begins at p; -1 when there is none.
+// appendNext appends nextPage for the page that begins at p; -1 means that there is no next page.
 func (f *feed) appendNext(dst []byte, r *http.Request, p int, set *Settings) []byte {
 	if p < 0 {
 		switch set.LastPage {

@@ -43,8 +43,8 @@ func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer
 	if c.set.IgnoreDateFilters {
 		return f, nil
 	}
-	// Both borders are exclusive. updatedAt has milliseconds; parts of one in the parameter are kept right by rounding
-	// away from the range.
+	// Both borders are exclusive. updatedAt has whole milliseconds. A parameter between two of them is rounded away
+	// from the range, which gives the right items.
 	if !after.IsZero() {
 		f.after = border(after.UnixMilli())
 	}
@@ -54,7 +54,7 @@ func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer
 	return f, nil
 }
 
-// border keeps the zero that means "no border" apart from 1970-01-01.
+// border returns ms, but -1 for 1970-01-01, because 0 means "no border".
 func border(ms int64) int64 {
 	if ms == 0 {
 		return -1

@@ -17,10 +17,10 @@ type ground interface {
 	withdraw(item uint32) departure
 	swap(item uint32, rec *scriptedRecord)
 	add(rec *scriptedRecord)
-	// undo brings a generated item back, in the state that its life has reached by now; false if its life is over, or
+	// undo brings a generated item back, in its present state. It returns false if the life of the item is over, or
 	// if it was not generated.
 	undo(d *departure) bool
-	// vacant says that nothing has taken the place of the item that is gone.
+	// vacant reports whether nothing has taken the place of the item that is gone.
 	vacant(d *departure) bool
 }
 
@@ -35,11 +35,11 @@ type departure struct {
 	spot      spot
 	code      uint64
 	generated bool
-	raw       []byte // as it was served last
+	raw       []byte // as it was last served
 }
 
-// ground is a stream of an organization that can move, with a script of its own. A stream that never changes is
-// unknown.
+// ground returns a stream of an organization as a list that can move, with a script that no other moment shares. For a
+// stream that never changes, the error is ErrUnknown.
 func (w *world) ground(stream, org string) (*endpoint, ground, error) {
 	e, err := w.endpoint(stream)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *feed) ground() ground {
 // Payouts never change.
 func (o *orgWorld) ground() ground { return nil }
 
-// listGround is a listing whose orders follow each change.
+// listGround is a listing that updates its orders at each change.
 type listGround struct{ *listing }
 
 func (l listGround) pick(h uint64, order Order) (uint32, bool) {
@@ -127,7 +127,8 @@ func (l listGround) vacant(d *departure) bool {
 	return !there && (!d.generated || l.script.hides(d.code))
 }
 
-// feedGround is the feed. What changes goes to its end, and what comes back as it was takes its place again.
+// feedGround is the feed as it moves. A product that changes goes to the end. One that comes back
+// unchanged takes its old place.
 type feedGround struct{ *feed }
 
 func (f feedGround) item(p int) uint32 {

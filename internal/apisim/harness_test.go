@@ -63,7 +63,7 @@ func (s *server) do(method, target, key string) (*http.Response, []byte, error) 
 	return resp, body, err
 }
 
-// get expects a status and returns the body.
+// get sends a request, checks the status and returns the body.
 func (s *server) get(target, key string, want int) []byte {
 	s.t.Helper()
 	resp, body, err := s.do(http.MethodGet, target, key)
@@ -98,7 +98,8 @@ func parse[T any](t testing.TB, b []byte) T {
 
 func paths() map[string]string { return apisim.Paths() }
 
-// documented are the streams that the API's documentation names, of which the digests were taken.
+// documented returns the streams that the API's documentation names. The digests in the tests
+// are those of these streams.
 func documented() []string {
 	return []string{
 		apisim.StreamPromotions, apisim.StreamCoupons, apisim.StreamCashbackOffers,
@@ -111,7 +112,7 @@ func cursorStreams() []string {
 	return all
 }
 
-// addressed are the streams whose records have an address of their own.
+// addressed returns the streams whose records can be read by id.
 func addressed() []string {
 	_, byID := apisim.CursorStreams()
 	return byID
@@ -158,7 +159,7 @@ func (s *server) walk(stream, org string, query url.Values) (records []json.RawM
 	return nil, nil
 }
 
-// truth is Truth as a slice.
+// truth returns the records of Truth as a slice.
 func (s *server) truth(stream, org string) []json.RawMessage {
 	var out []json.RawMessage
 	for record := range s.Truth(stream, org) {
@@ -179,7 +180,7 @@ func same(t testing.TB, what string, got, want []json.RawMessage) {
 	}
 }
 
-// sameSet compares whatever the order.
+// sameSet compares two sets of records, in any order.
 func sameSet(t testing.TB, what string, got, want []json.RawMessage) {
 	t.Helper()
 	less := func(a, b json.RawMessage) int { return bytes.Compare(a, b) }
@@ -191,7 +192,7 @@ func field(t testing.TB, record json.RawMessage, name string) string {
 	return text(parse[map[string]json.RawMessage](t, record)[name])
 }
 
-// text is a string without its quotes, and anything else as it stands.
+// text returns a string without its quotes, and any other value unchanged.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

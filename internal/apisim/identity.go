@@ -1,6 +1,6 @@
 package apisim
 
-// An identity turns the code of a record (48 bits: a generation and an item number) into a UUID and back, with nothing
+// An identity turns the code of a record (48 bits: a generation and an item number) into a UUID and back. Nothing is
 // stored: the first 48 bits of the UUID are a keyed permutation of the code, the rest is a hash of them. So the order
 // of the UUIDs is the order of the permuted codes.
 type identity struct {
@@ -23,7 +23,7 @@ func newIdentity(salt uint64) identity {
 	return id
 }
 
-// permute is a Feistel network of four rounds over 48 bits.
+// permute returns a permutation of the code: a Feistel network of four rounds over 48 bits.
 func (d *identity) permute(code uint64) uint64 {
 	l, r := code>>half&halfMask, code&halfMask
 	for _, k := range d.keys {
@@ -102,7 +102,7 @@ func unhex(c byte) (uint64, bool) {
 	return 0, false
 }
 
-// isUUID says whether the text has the form of a UUID.
+// isUUID tells whether the text has the form of a UUID.
 func isUUID(s string) bool {
 	if len(s) != 36 {
 		return false

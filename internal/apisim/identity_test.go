@@ -59,7 +59,7 @@ func FuzzAmount(f *testing.F) {
 		if !ok || got.Cmp(big.NewRat(v, 10000)) != 0 {
 			t.Fatalf("%d became %s", v, text)
 		}
-		// Small numbers read as JavaScript prints them.
+		// Small numbers look as JavaScript prints them.
 		if v > -1e12 && v < 1e12 {
 			if want := strconv.FormatFloat(float64(v)/10000, 'f', -1, 64); text != want {
 				t.Fatalf("%d became %s, not %s", v, text, want)
@@ -75,7 +75,7 @@ func FuzzTime(f *testing.F) {
 	st := style{cal: newCalendar(1773565200000)}
 	f.Fuzz(func(t *testing.T, ms int64) {
 		if ms < -60e12 || ms > 250e12 {
-			return // years of other than four digits
+			return // years that do not have four digits
 		}
 		want := time.UnixMilli(ms).UTC().Format(`"2006-01-02T15:04:05.000Z"`)
 		if got := string(st.time(nil, ms)); got != want {

@@ -49,11 +49,11 @@ func (j *journal) done(path string, r Request) {
 	j.next = (j.next + 1) % journalSize
 }
 
-// Requests is the number of requests that have arrived for a path, or for all when the path is empty. Requests by id
-// count for a path that ends in /{id}, paths that the API does not have for "other".
+// Requests returns how many requests have arrived for a path, or for all paths if path is empty. Requests for one
+// record count for the path that ends in /{id}, requests for paths that the API does not have count for "other".
 func (s *Sim) Requests(path string) int { return sum(&s.journal, s.journal.counts, path) }
 
-// Rows is the number of records served from a path, or from all.
+// Rows returns how many records were served from a path, or from all paths if path is empty.
 func (s *Sim) Rows(path string) int { return sum(&s.journal, s.journal.served, path) }
 
 func (j *journal) counts() map[string]int { return j.requests }

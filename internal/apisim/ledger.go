@@ -1,17 +1,17 @@
 package apisim
 
-// ledger is the life of one organization's transactions, for good: when each is sold, tracked, decided and paid.
-// Nothing of it is stored; a transaction is a function of the seed and its number. Numbers follow the time of tracking,
-// so the transactions of any moment are the numbers below a count.
+// ledger computes the life of one organization's transactions: when each is sold, tracked, decided and paid. Nothing of
+// that is stored: a transaction is a function of the seed and its number. The numbers are in the order of tracking, so
+// the transactions of any moment are those with a number below a count.
 type ledger struct {
 	salt     uint64
 	origin   int64 // the clock at the start
 	initial  int64 // transactions before it
-	start    int64 // when the first of them is tracked
-	step     int64 // time between two, before and after the origin;
-	newStep  int64 // the second is `forever` when there are none
+	start    int64 // when the first transaction is tracked
+	step     int64 // time between two transactions, before the origin
+	newStep  int64 // the same after the origin; `forever` if there are none
 	cal      *calendar
-	mixed    uint64 // of 2^32: share of foreign currencies
+	mixed    uint64 // share of foreign currencies, times 2^32
 	currency string
 	inTime   bool // every sale is decided before its payout
 }
@@ -43,16 +43,16 @@ type sale struct {
 	hash    uint64
 	tracked int64 // when the service learns of it
 	sold    int64
-	decided int64 // when it turns to outcome
+	decided int64 // when its status becomes outcome
 	outcome status
 	paid    int64 // the month border of its payout
 	stamped int64 // when the payout's id is written to it
 }
 
-// hashOf is the randomness of a transaction.
+// hashOf returns the random number of a transaction.
 func (l *ledger) hashOf(k int64) uint64 { return mix(l.salt ^ uint64(k)*golden) }
 
-// trackedAt is when the service learns of transaction k; it grows with k.
+// trackedAt returns when the service learns of transaction k. It grows with k.
 func (l *ledger) trackedAt(k int64, h uint64) int64 {
 	if k < l.initial {
 		return l.start + k*l.step + below(h, l.step)
@@ -60,11 +60,11 @@ func (l *ledger) trackedAt(k int64, h uint64) int64 {
 	return l.origin + 1 + (k-l.initial)*l.newStep + below(h, l.newStep)
 }
 
-// payoutAge is how old a sale must be for a payout.
+// payoutAge is how old a sale must be to be paid.
 const payoutAge = 90 * dayMs
 
-// stampWindow is how long after midnight the stamping of a payout's transactions takes. No transaction is decided in
-// that time, so each is stamped in the state that the payout counted (apisim-6).
+// stampWindow is how long after midnight transactions get the id of their payout. No transaction is decided in that
+// time, so each gets it in the state that the payout counted (apisim-6).
 const stampWindow = 5 * minuteMs
 
 func (l *ledger) sale(k int64) sale {
@@ -75,7 +75,7 @@ func (l *ledger) sale(k int64) sale {
 	s.sold = s.tracked - 2*minuteMs - late*late>>16*(2*dayMs)>>16
 	d := mix(s.hash)
 	wait := 15*dayMs + below(d<<16, 65*dayMs)
-	if d&31 == 0 && !l.inTime { // a few stay pending long, some of these for good
+	if d&31 == 0 && !l.inTime { // a few stay pending for long, some of these forever
 		wait = 100*dayMs + below(d<<16, 120*dayMs)
 		if d>>5&15 == 0 {
 			wait = forever
@@ -94,7 +94,7 @@ func (l *ledger) sale(k int64) sale {
 	return s
 }
 
-// count is the number of transactions tracked by a time.
+// count returns how many transactions are tracked up to a time.
 func (l *ledger) count(now int64) int64 {
 	if now < l.start {
 		return 0
@@ -108,14 +108,14 @@ func (l *ledger) count(now int64) int64 {
 	default:
 		k = l.initial + max(now-l.origin-1, 0)/l.newStep
 	}
-	// k is the one tracked around now; the one before it is in.
+	// k is tracked shortly before or after now; all before it are tracked already.
 	if l.trackedAt(k, l.hashOf(k)) <= now {
 		k++
 	}
 	return k
 }
 
-// statusAt is the state of a sale at a time.
+// statusAt returns the state of a sale at a time.
 func (s *sale) statusAt(now int64) status {
 	if s.decided <= now {
 		return s.outcome
@@ -123,8 +123,8 @@ func (s *sale) statusAt(now int64) status {
 	return pending
 }
 
-// amounts are order value and cashback, in ten-thousandths. A few shrink when they are decided: part of the order was
-// returned.
+// amounts returns order value and cashback, in ten-thousandths. A few are halved when they are decided, as if part
+// of the order was returned.
 func (s *sale) amounts(now, price int64) (value, cashback int64) {
 	h := at(s.hash, 7)
 	u := int64(h >> 48)
@@ -150,22 +150,22 @@ func (s *sale) amounts(now, price int64) (value, cashback int64) {
 	return value, cashback
 }
 
-// foreign says whether a sale is in a currency that is not the organization's.
+// foreign tells whether a sale is in a currency that is not the organization's.
 func (l *ledger) foreign(h uint64) bool {
 	return l.mixed > 0 && at(h, 9)>>32 < l.mixed
 }
 
-// between gives a range of numbers that holds every sale paid at a month border.
+// between returns a range of numbers that includes every sale paid at a month border.
 func (l *ledger) between(border int64) (lo, hi int64) {
 	previous := l.cal.border(border - 32*dayMs)
 	// Sold within (previous, border] - payoutAge, tracked up to two days later. The previous border may be one too
-	// early, which costs time only.
+	// early, which only costs time.
 	lo = l.count(previous - payoutAge - dayMs)
 	hi = l.count(border - payoutAge + 3*dayMs)
 	return lo, hi
 }
 
-// borders are the month borders in (after, until].
+// borders returns the month borders in (after, until].
 func (l *ledger) borders(after, until int64) []int64 {
 	var out []int64
 	for b := l.cal.border(after); b <= until; b = l.cal.border(b) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lexicon holds the words a world is written with, as JSON text where they go into records unchanged.
+// lexicon has the words of the records. Those that records use unchanged are JSON text.
 type lexicon struct {
 	categories []category
 	brands     []string
@@ -22,7 +22,7 @@ type category struct {
 	quoted string   // the name as a JSON string
 	crumb  string   // quoted breadcrumb of products
 	number int      // category id of products
-	nouns  []string // products of it
+	nouns  []string // names of its products
 }
 
 // phrase is JSON text around a number and a retailer's name.

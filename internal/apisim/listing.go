@@ -13,26 +13,27 @@ import (
 // listed.
 type source interface {
 	size() int
-	// code is the identity of an item, and whether it is listed. Its low bits are the item's number.
+	// code returns the identity of an item, and whether it is listed. Its low bits are the item's number.
 	code(i uint32) (uint64, bool)
 	updated(i uint32) int64
 	identity() *identity
 	matches(i uint32, f *filter) bool
 	record(dst []byte, i uint32, st *style) []byte
-	// until is the last moment up to which no item comes, goes or is updated.
+	// until returns the last moment up to which no item comes, goes or is updated.
 	until() int64
 }
 
-// scriptedBit marks the items of a view that come from a script; the other bits are the place of the record in it.
+// scriptedBit marks the items of a view that come from a script. The other bits are the place of
+// the record in the script.
 const scriptedBit = 1 << 31
 
-// filter holds the query parameters of the lists. The zero value lets all pass.
+// filter holds the query parameters of the lists. All items pass the zero value.
 type filter struct {
 	hostname, name, category, country string
 	after, before                     int64 // exclusive; 0 for none
 }
 
-// dated says whether a time of update lies between the borders.
+// dated tells whether a time of update is between the borders.
 func (f *filter) dated(updated int64) bool {
 	return (f.after == 0 || updated > f.after) && (f.before == 0 || updated < f.before)
 }
@@ -41,17 +42,17 @@ func (f *filter) texts() bool {
 	return f.hostname != "" || f.name != "" || f.category != "" || f.country != ""
 }
 
-// listing is a cursor stream at a moment: generated records, and what a script put over them. Orders of its items are
-// made when first asked for.
+// listing is a cursor stream at a moment: generated records, and the changes of a script. Orders of its items are made
+// when they are first needed.
 type listing struct {
 	src    source
 	script *script
 
 	mu      sync.Mutex
-	orders  [orderCount][]uint32 // by Order.base; nil until asked for
+	orders  [orderCount][]uint32 // by Order.base; nil until needed
 	views   map[viewKey]view
-	until   int64 // the orders of the generated items hold up to this time
-	settled bool  // until is as late as it can be, not just the moment itself
+	until   int64 // the orders of the generated items are valid up to this time
+	settled bool  // until is as late as possible, not just the moment itself
 }
 
 type viewKey struct {
@@ -59,7 +60,7 @@ type viewKey struct {
 	order  Order
 }
 
-// view is a filtered and ordered row of items.
+// view is a filtered and ordered sequence of items.
 type view struct {
 	items []uint32
 	order Order
@@ -95,7 +96,7 @@ func (l *listing) build(f *filter, order Order) []uint32 {
 	dates := f.after != 0 || f.before != 0
 	base := order.base()
 	if dates && order == ByID && l.script.empty() {
-		base = ByUpdatedAsc // the items of some days are sorted sooner than all are looked at
+		base = ByUpdatedAsc // sorting the items of some days is faster than looking at all items
 	}
 	items := l.ordered(base)
 	if dates && base == ByUpdatedAsc {
@@ -128,7 +129,7 @@ func keep(items []uint32, ok func(uint32) bool) []uint32 {
 	return kept
 }
 
-// updateOrder is every item by its time of update; equal times by number.
+// updateOrder returns every item, ordered by its time of update; equal times by number.
 func (l *listing) updateOrder() []uint32 {
 	n := l.src.size()
 	items := make([]uint32, 0, n)
@@ -160,7 +161,7 @@ func (l *listing) updateOrder() []uint32 {
 	return l.withScript(items, l.lessUpdated)
 }
 
-// idOrder is every item by its id.
+// idOrder returns every item, ordered by its id.
 func (l *listing) idOrder() []uint32 {
 	n := l.src.size()
 	items := make([]uint32, 0, n)
@@ -173,7 +174,7 @@ func (l *listing) idOrder() []uint32 {
 	return l.withScript(items, l.lessID)
 }
 
-// sortGenerated sorts generated items by id: by their permuted codes, which lead back to the items.
+// sortGenerated sorts generated items by id. It sorts their permuted codes, from which the items can be computed.
 func (l *listing) sortGenerated(items []uint32) {
 	ids := l.src.identity()
 	keys := make([]uint64, len(items))
@@ -256,7 +257,7 @@ func (l *listing) find(id string) (uint32, bool) {
 	return l.findGenerated(id, true)
 }
 
-// findGenerated finds a generated record, hidden ones too unless visible.
+// findGenerated finds a generated record. It also finds hidden ones, unless visible is set.
 func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
 	code, ok := l.src.identity().parse(id)
 	if !ok {
@@ -273,8 +274,8 @@ func (l *listing) findGenerated(id string, visible bool) (uint32, bool) {
 	return i, true
 }
 
-// expired is the stream as it was when the deal with an id was last listed, and the number of the deal. The deal must
-// have been listed since the world began.
+// expired returns the stream at the last moment at which the deal with an id was listed, and the number of the deal.
+// The deal must have been listed since the world began.
 func (l *listing) expired(id string) (dealSource, uint32, bool) {
 	deals, ok := l.src.(dealSource)
 	if !ok {

@@ -12,7 +12,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// at is the n-th random number of the number h.
+// at returns the n-th random number that follows from h.
 func at(h uint64, n uint64) uint64 { return mix(h + n*golden) }
 
 // below maps 64 random bits evenly to 0..n-1.
@@ -24,7 +24,7 @@ func below(h uint64, n int64) int64 {
 	return int64(hi)
 }
 
-// hashText is FNV-1a, mixed with the seed.
+// hashText returns FNV-1a of a text, mixed with the seed.
 func hashText(seed uint64, text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {

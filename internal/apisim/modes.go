@@ -10,9 +10,9 @@ const (
 	ByID Order = iota
 	ByUpdatedAsc
 	ByUpdatedDesc
-	// Shuffled is an order by nothing that a record shows: a hash of the id. An item that is updated keeps its place.
+	// Shuffled is an order by a hash of the id, which no record shows. An item that is updated keeps its place.
 	Shuffled
-	// Drifting is the same, but an item that is updated goes to another place, before or behind the reader.
+	// Drifting is like Shuffled, but an item that is updated moves to another place, before or behind the reader.
 	Drifting
 
 	orderCount
@@ -84,7 +84,7 @@ func (k *NextPageKind) UnmarshalText(b []byte) error {
 	return unmarshalName("nextPage", b, k.names(), func(i int) { *k = NextPageKind(i) })
 }
 
-// LastPageKind is what stands for nextPage on the last page of products.
+// LastPageKind is the form of nextPage on the last page of products.
 type LastPageKind int
 
 // The kinds of a last page.

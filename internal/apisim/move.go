@@ -1,13 +1,13 @@
 package apisim
 
-// mover is what one list's movement remembers; guarded by Sim.mu.
+// mover is the state of one list's movement; guarded by Sim.mu.
 type mover struct {
-	drawn uint64      // how often chance was asked
-	gone  []departure // deleted by an event, not back yet
-	aim   []spot      // at the border of the last page
+	drawn uint64      // how many random numbers were drawn
+	gone  []departure // deleted by an event and not back yet
+	aim   []spot      // the items at the end of the last page
 }
 
-// listName tells the lists apart; deals and products are the same for all.
+// listName identifies a list. Deals and products are the same for all organizations, so their org is empty.
 type listName struct{ stream, org string }
 
 func (e *endpoint) name(org string) listName {
@@ -26,13 +26,13 @@ func (s *Sim) mover(name listName) *mover {
 	return m
 }
 
-// draw is the next random number of a list.
+// draw returns the next random number of a list.
 func (m *mover) draw(seed uint64, name listName) uint64 {
 	m.drawn++
 	return at(hashText(seed, name.stream+"/"+name.org), m.drawn)
 }
 
-// moved is the moment in which a page is made: w, or a later one when the list moves before it.
+// moved returns the moment from which a page is made: w, or a later one if the list moves before the page.
 func (s *Sim) moved(w *world, of *endpoint, org string, set *Settings) *world {
 	if set.Movement.PerPage == 0 {
 		return w
@@ -60,14 +60,14 @@ func (s *Sim) moved(w *world, of *endpoint, org string, set *Settings) *world {
 	return s.cur
 }
 
-// handOut remembers which items the cursor of a page names; none on the last.
+// handOut remembers which items the cursor of a page names; on the last page, none.
 func (s *Sim) handOut(of *endpoint, org string, spots ...spot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mover(of.name(org)).aim = spots
 }
 
-// event is one thing that befalls a list.
+// event is one thing that happens to a list.
 type event struct {
 	moves  *Moves
 	mover  *mover
@@ -79,10 +79,10 @@ type event struct {
 	chance uint64
 }
 
-// draw is the n-th random number of the event.
+// draw returns the n-th random number of the event.
 func (e *event) draw(n uint64) uint64 { return at(e.chance, n) }
 
-// happen lets the clock go on and changes a record. Nothing happens if no record can have an event of these kinds.
+// happen moves the clock and changes a record. No record changes if an event of these kinds is not possible.
 func (e *event) happen() {
 	m := &e.set.Movement
 	e.world.moveTo(e.world.now, e.world.now+m.pause(e.draw(1)))
@@ -110,8 +110,8 @@ func (e *event) happen() {
 	}
 }
 
-// hit aims at an item: a listed one is updated or deleted, one that is gone comes back. It is false if neither is
-// possible.
+// hit aims at an item: a listed one is updated or deleted, one that is gone comes back. It returns false
+// if this is not possible.
 func (e *event) hit(s spot, weights [eventKinds]float64) bool {
 	weights[inserted] = 0
 	if item, there := e.ground.find(s); there {
@@ -130,7 +130,7 @@ func (e *event) hit(s spot, weights [eventKinds]float64) bool {
 	return false
 }
 
-// change inserts a record in the likeness of an item, or updates or deletes it.
+// change inserts a record that resembles an item, or updates or deletes the item.
 func (e *event) change(kind eventKind, item uint32) bool {
 	raw := e.ground.render(nil, item, &e.style)
 	if kind == deleted {
@@ -153,7 +153,7 @@ func (e *event) change(kind eventKind, item uint32) bool {
 	return true
 }
 
-// giveBack lists an item again that is gone, unless a caller has done so by hand.
+// giveBack lists an item again that is gone, unless a caller has already done so by hand.
 func (e *event) giveBack(i int) bool {
 	d := e.mover.gone[i]
 	e.mover.gone = append(e.mover.gone[:i], e.mover.gone[i+1:]...)

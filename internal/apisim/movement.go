@@ -7,32 +7,32 @@ import (
 )
 
 // Movement says how a list moves while it is read. Before a page of a cursor list or of the products is made, a random
-// number of events befalls that list: a record is inserted, updated, deleted, or comes back after it was deleted. The
-// zero value is a list that stands still.
+// number of events happen to that list: a record is inserted, updated, deleted, or comes back after it was deleted.
+// With the zero value, lists do not move.
 //
-// Chance has a seed and counters of its own for each list: equal requests for a list meet equal events, whatever else
-// is read meanwhile. Only the times differ, because all lists share one clock.
+// The random numbers come from the seed and from one counter for each list. So equal requests for a list meet equal
+// events, whatever else is read meanwhile. Only the times differ, because all lists share one clock.
 type Movement struct {
 	Seed    uint64  `json:"seed"`
 	PerPage float64 `json:"perPage"` // mean number of events between two pages, at most 1,000; 0: none
 
 	// Aim is the share of the events that hit the item named by the last cursor of the list. The nextPage of products
-	// names no item, so they hit the item before that place or the one after it. Aimed events update or delete the
-	// item, or bring it back.
+	// names no item, so there the events hit the item before that place or the one after it. Aimed events update or
+	// delete the item, or bring it back.
 	Aim float64 `json:"aim"`
 
-	// How often each kind of event happens, relative to the others. All equally often when all are 0.
+	// How often each kind of event happens, relative to the others. If all are 0, all happen equally often.
 	Insert float64 `json:"insert"`
 	Update float64 `json:"update"`
 	Delete float64 `json:"delete"`
 	Return float64 `json:"return"`
 
-	// ReturnOld lets records come back as they were, with the old updatedAt, so that no reader of changes can notice
+	// ReturnOld lets records come back unchanged, with the old updatedAt, so that a reader of changes cannot notice
 	// them. By default they come back updated.
 	ReturnOld bool `json:"returnOld"`
 
-	// Step is the mean time of the world's clock between two events, in whole milliseconds; 5 ms by default, a negative
-	// one stops the clock. One event in eight has the time of the event before it.
+	// Step is the mean time of the world's clock between two events, in whole milliseconds; 5 ms by default. A negative
+	// step stops the clock. One event in eight happens at the same time as the one before it.
 	Step time.Duration `json:"step"`
 
 	MaxEvents int `json:"maxEvents"` // of all lists together, since the start; 0: no bound
@@ -44,12 +44,12 @@ type Moves struct {
 	Updated  int `json:"updated"`
 	Deleted  int `json:"deleted"`
 	Returned int `json:"returned"`
-	Aimed    int `json:"aimed"` // of them, at the item that a cursor named
+	Aimed    int `json:"aimed"` // how many of them hit the item that a cursor named
 }
 
 func (m *Moves) total() int { return m.Inserted + m.Updated + m.Deleted + m.Returned }
 
-// Moves is the number of events that Movement has made so far.
+// Moves returns how many events Movement has made so far.
 func (s *Sim) Moves() Moves {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (m *Movement) validate() error {
 	return errors.Join(errs...)
 }
 
-// eventKind is what befalls a record.
+// eventKind is what happens to a record.
 type eventKind int
 
 const (
@@ -105,13 +105,13 @@ func (m *Movement) weights() [eventKinds]float64 {
 	return w
 }
 
-// choose draws a kind by its weight; false when all weights are 0.
+// choose draws a kind by its weight. It returns false if all weights are 0.
 func choose(h uint64, weights [eventKinds]float64) (eventKind, bool) {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w
 	}
-	// The conversions keep each product rounded, so that no machine fuses it with the sum that follows.
+	// The conversion rounds the product, so that no machine computes it and the subtraction below in one step.
 	left := float64(unit(h) * sum)
 	last, ok := inserted, false
 	for kind, w := range weights {
@@ -127,10 +127,10 @@ func choose(h uint64, weights [eventKinds]float64) (eventKind, bool) {
 	return last, ok
 }
 
-// unit maps 64 random bits evenly to 0..1, without 1.
+// unit maps 64 random bits evenly to 0..1, but never to 1.
 func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
-// events is how many events happen between two pages: the mean is PerPage, the most about twice that.
+// events returns how many events happen between two pages: PerPage on average, and at most about twice that.
 func (m *Movement) events(a, b uint64) int {
 	x := float64(unit(a) * 2 * m.PerPage)
 	n := int(x)
@@ -140,7 +140,7 @@ func (m *Movement) events(a, b uint64) int {
 	return n
 }
 
-// pause is the time in milliseconds between two events.
+// pause returns the time between two events, in milliseconds.
 func (m *Movement) pause(h uint64) int64 {
 	step := m.Step.Milliseconds()
 	if step <= 0 || h&7 == 0 {

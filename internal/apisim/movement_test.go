@@ -23,12 +23,12 @@ func allOrders() []apisim.Order {
 
 func movingStreams() []string { return append(cursorStreams(), apisim.StreamProducts) }
 
-// documentedMoving are those of them that the digest was taken of.
+// documentedMoving returns the documented streams that can move. The digest is that of these streams.
 func documentedMoving() []string {
 	return slices.DeleteFunc(documented(), func(stream string) bool { return stream == apisim.StreamPayouts })
 }
 
-// page asks for one page of a stream, without a network between.
+// page asks for one page of a stream, without a network.
 func page(t testing.TB, sim *apisim.Sim, stream, cursor string) (int, http.Header, []byte) {
 	t.Helper()
 	q := url.Values{}
@@ -44,7 +44,7 @@ func page(t testing.TB, sim *apisim.Sim, stream, cursor string) (int, http.Heade
 	return w.Code, w.Header(), w.Body.Bytes()
 }
 
-// next is what a page says of the page after it, or empty.
+// next returns what a page says about the page after it, or "".
 func next(t testing.TB, body []byte) string {
 	t.Helper()
 	e := parse[envelope](t, body)
@@ -57,7 +57,7 @@ func next(t testing.TB, body []byte) string {
 	return ""
 }
 
-// apisim-1, for a world that moves.
+// A world that moves gives equal answers on every machine too (apisim-1).
 func TestMovementIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	walk := func(seed uint64) string {
@@ -93,7 +93,7 @@ func TestMovementIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// A list moves by its own chance, whatever else is read.
+// The movement of a list does not depend on what else is read.
 func TestListsMoveApart(t *testing.T) {
 	t.Parallel()
 	walk := func(others bool) (ids []string) {
@@ -156,7 +156,7 @@ func index(t testing.TB, s *apisim.Sim, stream string) (string, map[string]json.
 	return key, out
 }
 
-// Every kind of event reaches every stream in every order, and what Truth and Count say is what is served.
+// Every kind of event happens to every stream in every order, and Truth and Count agree with what is served.
 func TestMovementReachesEverything(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]struct {
@@ -183,7 +183,7 @@ func TestMovementReachesEverything(t *testing.T) {
 		for _, order := range allOrders() {
 			for _, stream := range movingStreams() {
 				if stream == apisim.StreamProducts && order != apisim.ByID {
-					continue // they keep their own order
+					continue // products keep their own order
 				}
 				o := tiny()
 				o.Settings.Order, o.Settings.PageSize = order, 1000
@@ -218,7 +218,7 @@ func TestMovementReachesEverything(t *testing.T) {
 	}
 }
 
-// The orders that follow each event are those that a fresh start would make.
+// Orders that are updated with each event are the same as orders that are made anew.
 func TestOrdersFollowMovement(t *testing.T) {
 	t.Parallel()
 	o := small()
@@ -239,7 +239,7 @@ func TestOrdersFollowMovement(t *testing.T) {
 			must(t, sim.SetOrder(order))
 			for _, stream := range cursorStreams() {
 				carried := collect(sim, stream)
-				// A call by hand that changes nothing makes the orders anew.
+				// These two calls change nothing, but after them the orders are made anew.
 				must(t, sim.Append(stream, "acme", []byte(`{"id":"`+uuidText(i)+`"}`)))
 				must(t, sim.Delete(stream, "acme", uuidText(i)))
 				if fresh := collect(sim, stream); !bytes.Equal(bytes.Join(carried, nil), bytes.Join(fresh, nil)) {
@@ -264,8 +264,7 @@ func TestMovementHasABound(t *testing.T) {
 	}
 }
 
-// Between two pages, the item that the cursor named is hit: what it names is the same for each kind of cursor and each
-// order.
+// Aimed events between two pages hit the item that the cursor named, with each kind of cursor and in each order.
 func TestMovementAims(t *testing.T) {
 	t.Parallel()
 	for _, kind := range cursorKinds() {
@@ -301,7 +300,7 @@ func TestMovementAims(t *testing.T) {
 	}
 }
 
-// What was deleted and is aimed at comes back, and is deleted again.
+// Aimed events bring a deleted item back, and delete it again.
 func TestAimedItemsComeBack(t *testing.T) {
 	t.Parallel()
 	for _, stream := range movingStreams() {
@@ -310,7 +309,7 @@ func TestAimedItemsComeBack(t *testing.T) {
 		sim := newSim(t, o)
 		_, before := index(t, sim, stream)
 		page(t, sim, stream, "")
-		// All but one of the many events of this page are at one item.
+		// All but one of the many events of this page hit one item.
 		must(t, sim.SetMovement(apisim.Movement{PerPage: 100, MaxEvents: 40, Aim: 1, Delete: 1, Return: 1, ReturnOld: true}))
 		page(t, sim, stream, "")
 		_, after := index(t, sim, stream)

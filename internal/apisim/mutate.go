@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// ErrUnknown is the error of a stream, organization or record that is not there.
+// ErrUnknown is the error for a stream, organization or record that does not exist.
 var ErrUnknown = errors.New("unknown")
 
 // Put adds a record, or replaces the one with its id (products: url; payouts: decimal id). It is served byte for byte,
-// spaces around it cut, whatever the clock does, until Delete or Restore. A record without an id is added. Streams
+// without spaces around it, whatever the clock does, until Delete or Restore. A record without an id is added. Streams
 // without an organization ignore org.
 func (s *Sim) Put(stream, org string, record []byte) error {
 	return s.script("put", stream, org, record, false)
 }
 
-// Append is Put that leaves records with the same id where they are, so that the stream holds one id twice.
+// Append does what Put does, but keeps records with the same id, so that the stream can have one id twice.
 func (s *Sim) Append(stream, org string, record []byte) error {
 	return s.script("append", stream, org, record, true)
 }
@@ -49,7 +49,7 @@ func (s *Sim) script(op, stream, org string, record []byte, twice bool) error {
 	})
 }
 
-// Delete takes a record off its list, whether it was generated or put there.
+// Delete removes a record from its list, whether it was generated or put there.
 func (s *Sim) Delete(stream, org, id string) error {
 	return s.change(func(w *world) error {
 		t, err := w.target(stream, org)
@@ -69,8 +69,8 @@ func (s *Sim) Delete(stream, org, id string) error {
 	})
 }
 
-// Restore undoes every Put, Append and Delete of an id: the generated record, if there is one, is back as its life has
-// it by now.
+// Restore undoes every Put, Append and Delete of an id: the generated record, if there is one, is
+// back in its present state.
 func (s *Sim) Restore(stream, org, id string) error {
 	return s.change(func(w *world) error {
 		t, err := w.target(stream, org)
@@ -90,9 +90,9 @@ func (s *Sim) Restore(stream, org, id string) error {
 	})
 }
 
-// Touch updates a record now: its content changes, and its updatedAt is the world's clock, which stays. A product has
-// no updatedAt and goes to the end of the feed. Payouts never change and are unknown here, as is a record that is not
-// listed, or is no object.
+// Touch updates a record now: its content changes, and its updatedAt becomes the time of the world's clock, which does
+// not move. A product has no updatedAt and goes to the end of the feed. The error is ErrUnknown for payouts, which
+// never change, and for a record that is not listed or is not an object.
 func (s *Sim) Touch(stream, org, id string) error {
 	set := s.settings.Load()
 	return s.change(func(w *world) error {
@@ -115,10 +115,10 @@ func (s *Sim) Touch(stream, org, id string) error {
 	})
 }
 
-// target is what a script call changes.
+// target is what Put, Append, Delete and Restore change.
 type target struct {
 	script *script
-	// code finds a generated record that is, or but for the script would be, listed.
+	// code finds a generated record that is listed, or would be without the script.
 	code   func(id string) (uint64, bool)
 	normal func(id string) string
 }
@@ -171,7 +171,7 @@ func (l *listing) target() target {
 	}, plainID}
 }
 
-// plainID is an id as it is kept: the case of a UUID does not matter.
+// plainID returns an id in the form in which it is stored: a UUID in lower case.
 func plainID(id string) string {
 	if isUUID(id) {
 		return strings.ToLower(id)

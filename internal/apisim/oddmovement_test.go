@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// Times of update collide now and then, and always when the clock stands.
+// Some records have the same time of update, and all have if the clock does not move.
 func TestTheClockOfMovement(t *testing.T) {
 	t.Parallel()
 	for step, most := range map[time.Duration]int{0: 30, 40 * time.Millisecond: 30, -1: 1} {
@@ -43,8 +43,8 @@ func TestTheClockOfMovement(t *testing.T) {
 	}
 }
 
-// What is hard to move: nothing at all, records that are no objects or have no id or one id twice, and what a caller
-// brought back meanwhile.
+// Lists that are hard to move: empty ones, ones with records that are not objects, have no id or have the same id, and
+// ones with records that a caller has brought back meanwhile.
 func TestMovementOfOddLists(t *testing.T) {
 	t.Parallel()
 	empty := newSim(t, apisim.Options{Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1})
@@ -76,7 +76,7 @@ func TestMovementOfOddLists(t *testing.T) {
 				if i%10 == 9 {
 					for _, r := range all {
 						if stream != apisim.StreamProducts {
-							_ = sim.Restore(stream, "acme", field(t, r, "id")) // an error: it was not gone
+							_ = sim.Restore(stream, "acme", field(t, r, "id")) // an error means that it was not gone
 						}
 					}
 				}
@@ -103,7 +103,7 @@ func TestTouch(t *testing.T) {
 				key = "url"
 			}
 			id, was := field(t, all[4], key), all[4]
-			for range 3 { // at one time, and still different each time
+			for range 3 { // at the same time, but different each time
 				must(t, sim.Touch(stream, "acme", id))
 				after := collect(sim, stream)
 				last := after[len(after)-1]
@@ -136,7 +136,7 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-// Payouts stay what they are while transactions move, also over a month's end.
+// Payouts do not change while transactions move, even over the end of a month.
 func TestMovementLeavesPayoutsAlone(t *testing.T) {
 	t.Parallel()
 	o := small()
@@ -158,7 +158,7 @@ func TestMovementLeavesPayoutsAlone(t *testing.T) {
 	}
 }
 
-// apisim-4, for records that are changed again and again.
+// A Truth does not change while records change again and again (apisim-4).
 func TestTruthStaysWhileTheListMoves(t *testing.T) {
 	t.Parallel()
 	for _, stream := range movingStreams() {
@@ -192,11 +192,11 @@ func TestTruthStaysWhileTheListMoves(t *testing.T) {
 	}
 }
 
-// What a caller brought back by hand does not come back a second time.
+// A record that a caller has brought back by hand does not come back a second time.
 func TestReturnedByHandIsThereOnce(t *testing.T) {
 	t.Parallel()
 	for _, stream := range movingStreams() {
-		for _, twice := range []bool{false, true} { // updated before it went
+		for _, twice := range []bool{false, true} { // updated before it was deleted
 			o := tiny()
 			o.Settings = apisim.Settings{PageSize: 10}
 			sim := newSim(t, o)
@@ -206,7 +206,7 @@ func TestReturnedByHandIsThereOnce(t *testing.T) {
 			}
 			if twice {
 				for _, r := range collect(sim, stream) {
-					_ = sim.Touch(stream, "acme", field(t, r, key)) // an error: a product without a url
+					_ = sim.Touch(stream, "acme", field(t, r, key)) // an error means a product without a url
 				}
 			}
 			page(t, sim, stream, "")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// operation is one of the nine; of is nil for a path that is none of them.
+// operation is one of the nine operations of the API; of is nil for any other path.
 type operation struct {
 	name string // for counting: the path, with {id} for an id
 	of   *endpoint
@@ -30,7 +30,7 @@ func (st *stage) route(path string) operation {
 	return operation{name: "other"}
 }
 
-// query parses the query and refuses unknown parameters when told to.
+// query parses the query. It refuses unknown parameters if the settings say so.
 func (c *call) query(known ...string) (url.Values, *answer) {
 	if c.r.URL.RawQuery == "" {
 		return nil, nil
@@ -49,7 +49,7 @@ func (c *call) query(known ...string) (url.Values, *answer) {
 	return q, nil
 }
 
-// listing is the cursor list that is asked for, at the call's moment.
+// listing returns the cursor list that is asked for, at the call's moment.
 func (c *call) listing() *listing {
 	l, _ := c.world.list(c.op.of.stream, c.account.name) // an account with a key exists
 	return l.(*listing)
@@ -99,7 +99,7 @@ func (c *call) cursorPage() *answer {
 	return c.page(end - pos)
 }
 
-// page closes the envelope in c.buf.
+// page closes the envelope in c.buf and returns the answer.
 func (c *call) page(rows int) *answer {
 	if c.set.ExtraFields {
 		c.buf = append(c.buf, `,"meta":{"apiRevision":"2026-02","hints":[]}`...)

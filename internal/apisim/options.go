@@ -10,10 +10,10 @@ import (
 // Options describe a world. The zero value is the demo world. A count of 0 means the default, a negative one means
 // none.
 type Options struct {
-	// Seed makes the world. Equal Options give byte-identical answers.
+	// Seed decides what the world looks like. Equal Options give byte-identical answers.
 	Seed uint64
-	// Now is the world's clock at the start; 2026-03-15T09:00:00Z by default. It is cut to milliseconds and must lie in
-	// the years 2005 to 2100.
+	// Now is the world's clock at the start; 2026-03-15T09:00:00Z by default. It is truncated to milliseconds and must
+	// be in the years 2005 to 2100.
 	Now time.Time
 	// Orgs own transactions and payouts; acme (EUR) and globex (GBP) by default.
 	Orgs []Org
@@ -29,15 +29,15 @@ type Options struct {
 	// MixedCurrencies is the share of transactions in a currency that is not the organization's own; 0 by default, so
 	// that a payout has one currency.
 	MixedCurrencies float64
-	// DecidedInTime says that no transaction is still undecided when its payout is made, so that none changes after it.
-	// By default one in 32 is decided only after its payout, or never.
+	// DecidedInTime says that each transaction is decided before its payout is made, so that none changes after it. By
+	// default one in 32 is decided only after its payout, or never.
 	DecidedInTime bool
 
 	// Rates say how fast the world changes.
 	Rates Rates
-	// Settings are the behaviours at the start; see Sim.Update.
+	// Settings is how the service behaves at the start; see Sim.Update.
 	Settings Settings
-	// Wall is the real clock that the rate limit runs on; time.Now by default.
+	// Wall is the real clock, for the rate limit; time.Now by default.
 	Wall func() time.Time
 }
 
@@ -52,16 +52,16 @@ type Org struct {
 
 // Rates are shares per day: 0.01 changes one in a hundred a day. 0 means the default, a negative rate none.
 type Rates struct {
-	DealTurnover    float64 // deals that end and give way to new ones, 0.01
+	DealTurnover    float64 // deals that end and are replaced by new ones, 0.01
 	DealEdits       float64 // deals whose text or percentage changes, 0.005
 	NewTransactions float64 // new transactions, as a share of Options.Transactions, 1/425
-	ProductTurnover float64 // products that vanish and give way to new ones, 0.002
+	ProductTurnover float64 // products that vanish and are replaced by new ones, 0.002
 	ProductPrices   float64 // products whose price changes, 0.01
 }
 
 const (
 	maxItems    = 20_000_000 // an item number must fit the low bits of a sort key
-	spanDays    = 425        // the initial transactions lie in this many days
+	spanDays    = 425        // the days over which the initial transactions are spread
 	maxHistory  = 1000
 	maxRetailer = 200_000
 )
@@ -74,7 +74,7 @@ func (o *Options) setDefaults() {
 	if len(o.Orgs) == 0 {
 		o.Orgs = []Org{{Name: "acme"}, {Name: "globex"}}
 	}
-	// The caller's slice stays as it was.
+	// The caller's slice must not change.
 	orgs := make([]Org, len(o.Orgs))
 	copy(orgs, o.Orgs)
 	currencies := []string{"EUR", "GBP", "USD", "PLN", "SEK"}
@@ -126,7 +126,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// validate is called after setDefaults and reports every problem at once.
+// validate reports every problem at once. It is called after setDefaults.
 func (o *Options) validate() error {
 	var errs []error
 	if y := o.Now.Year(); y < 2005 || y > 2100 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// base is the order that has the items of o, perhaps read backwards.
+// base returns the order that is stored for o: o itself, or the one that o reads backwards.
 func (o Order) base() Order {
 	if o == ByUpdatedDesc {
 		return ByUpdatedAsc
@@ -15,7 +15,7 @@ func (o Order) base() Order {
 	return o
 }
 
-// ordered is every item in a base order.
+// ordered returns every item in a base order.
 func (l *listing) ordered(base Order) []uint32 {
 	if l.orders[base] == nil {
 		switch base {
@@ -30,7 +30,7 @@ func (l *listing) ordered(base Order) []uint32 {
 	return l.orders[base]
 }
 
-// hashOrder is every item by a hash that no field shows.
+// hashOrder returns every item, ordered by a hash that no field shows.
 func (l *listing) hashOrder(base Order) []uint32 {
 	keys := []sortKey{}
 	for i := range uint32(l.src.size()) {
@@ -53,12 +53,12 @@ func (l *listing) hashOrder(base Order) []uint32 {
 
 // sortKey is what an item is sorted by.
 type sortKey struct {
-	id    string // by id, and otherwise empty
+	id    string // in the order by id; otherwise empty
 	place uint64 // in the other orders: the time of update, or a hash
-	item  uint32 // between equals
+	item  uint32 // decides between equals
 }
 
-// key is what an item, listed or not, is sorted by in an order.
+// key returns what an item is sorted by in an order. The item need not be listed.
 func (l *listing) key(item uint32, order Order) sortKey {
 	k := sortKey{item: item}
 	switch order.base() {
@@ -79,13 +79,14 @@ func (l *listing) idOf(item uint32) string {
 	return string(l.appendID(b[:0], item))
 }
 
-// shuffle is a hash of an id, so that an item keeps it for good.
+// shuffle returns a hash of an item's id, so that the item keeps it forever.
 func (l *listing) shuffle(item uint32) uint64 {
 	var b [40]byte
 	return hashText(l.src.identity().salt, string(l.appendID(b[:0], item)))
 }
 
-// compare orders by the text of the id, where there is one to order by, and by place; records without an id come last.
+// compare orders by the text of the id, which is empty in the other orders, and then by place. Records
+// without an id come last.
 func (k *sortKey) compare(other *sortKey) int {
 	if (k.id == "") != (other.id == "") {
 		if k.id == "" {
@@ -96,7 +97,7 @@ func (k *sortKey) compare(other *sortKey) int {
 	return cmp.Or(strings.Compare(k.id, other.id), cmp.Compare(k.place, other.place), cmp.Compare(k.item, other.item))
 }
 
-// seek is where the items at or after a key begin in a view.
+// seek returns where the items at or after a key begin in a view.
 func (l *listing) seek(v view, k *sortKey) int {
 	return sort.Search(len(v.items), func(p int) bool {
 		other := l.key(v.at(p), v.order)
@@ -107,23 +108,23 @@ func (l *listing) seek(v view, k *sortKey) int {
 	})
 }
 
-// position is where a page that starts with an item begins, and whether it starts with it. When the item has moved,
-// that is its present place; when it no longer passes the filter, the place it would have.
+// position returns the present place of an item in a view, and true. If the item no longer passes the filter, it
+// returns the place that the item would have, and false.
 func (l *listing) position(v view, item uint32) (pos int, there bool) {
 	k := l.key(item, v.order)
 	pos = l.seek(v, &k)
 	return pos, pos < len(v.items) && v.at(pos) == item
 }
 
-// carry is the listing for a moment that begins like this one: it has the same orders, and the same script until that
-// changes.
+// carry returns the listing for a new moment: it has the same orders, and the same script until
+// one of the two changes it.
 func (l *listing) carry() *listing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &listing{src: l.src, script: l.script.freeze(), orders: l.orders, until: l.until, settled: l.settled}
 }
 
-// bind points the listing at a source of its moment. Orders that may not hold are forgotten.
+// bind gives the listing the source of its moment. It forgets orders that may no longer be valid.
 func (l *listing) bind(src source, now int64) {
 	l.src = src
 	if now > l.until {
@@ -132,13 +133,13 @@ func (l *listing) bind(src source, now int64) {
 	}
 }
 
-// forget is for changes that the orders do not follow.
+// forget drops the orders. It is for changes that do not update them.
 func (l *listing) forget() {
 	l.orders, l.views = [orderCount][]uint32{}, nil
 }
 
-// keepOrders finds out how long the orders hold, so that a clock that moves by milliseconds does not cost a sort each
-// time.
+// keepOrders finds out how long the orders stay valid, so that a clock that moves by milliseconds does
+// not cost a sort each time.
 func (l *listing) keepOrders() {
 	made := slices.ContainsFunc(l.orders[:], func(items []uint32) bool { return items != nil })
 	if made && !l.settled {
@@ -146,7 +147,7 @@ func (l *listing) keepOrders() {
 	}
 }
 
-// leave takes an item out of the orders. They are shared with other moments, and so are copied.
+// leave removes an item from the orders. It copies them first, because other moments share them.
 func (l *listing) leave(item uint32) {
 	l.views = nil
 	for base, items := range l.orders {
@@ -156,7 +157,7 @@ func (l *listing) leave(item uint32) {
 	}
 }
 
-// enter puts an item into the orders, by what it is sorted by now.
+// enter inserts an item into the orders, by its present sort key.
 func (l *listing) enter(item uint32) {
 	l.views = nil
 	for base, items := range l.orders {
@@ -176,7 +177,7 @@ func (l *listing) lessUpdated(a, b uint32) bool {
 	return a < b
 }
 
-// lessID orders by the text of the id; records without one come last.
+// lessID orders by the text of the id. Records without an id come last.
 func (l *listing) lessID(a, b uint32) bool {
 	var bufA, bufB [40]byte
 	ia, ib := string(l.appendID(bufA[:0], a)), string(l.appendID(bufB[:0], b))

@@ -20,7 +20,7 @@ func orders() []apisim.Order {
 func TestPagesServeTheTruth(t *testing.T) {
 	t.Parallel()
 	o := small()
-	o.Transactions = 100 // a page of each
+	o.Transactions = 100 // so that each list has one page
 	s := start(t, o)
 	for _, order := range orders() {
 		must(t, s.SetOrder(order))
@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	s := start(t, small())
 	s.Advance(40 * 24 * time.Hour)
-	s.TouchTransactions("acme", 0.2) // many of one time
+	s.TouchTransactions("acme", 0.2) // so that many have the same time
 	for _, stream := range cursorStreams() {
 		for _, order := range orders() {
 			must(t, s.SetOrder(order))
@@ -129,7 +129,7 @@ func TestBadParameters(t *testing.T) {
 			t.Errorf("%s: no errors in %s", target, body)
 		}
 	}
-	// Unknown parameters have no effect until they are refused.
+	// Unknown parameters have no effect, unless the settings refuse them.
 	s.get("/v1/deals/coupons?name=x&page=9&country=Germany", s.key("acme"), http.StatusOK)
 	must(t, s.Update(func(set *apisim.Settings) { set.RejectUnknownParams = true }))
 	s.get("/v1/deals/coupons?name=x", s.key("acme"), http.StatusBadRequest)
@@ -164,8 +164,8 @@ func TestNextPageKinds(t *testing.T) {
 	}
 }
 
-// The world moves between pages: what is there all the time and does not change is served exactly once, whatever the
-// order.
+// The world changes between pages. A record that exists all the time and does not change is served
+// exactly once, in every order.
 func TestWalkThroughAChangingWorld(t *testing.T) {
 	for _, order := range orders() {
 		s := start(t, small())

@@ -9,12 +9,12 @@ type payout struct {
 	count    [3]int64
 	gmv      [3]int64 // ten-thousandths, by status
 	cashback [3]int64
-	first    int64 // soldAt of the first and the last transaction in it
+	first    int64 // first and last: the earliest and the latest soldAt in it
 	last     int64
 }
 
-// makePayout sums up the sales that fall due at a month border, as they stand then. The second result is false when
-// there are none.
+// makePayout sums up the sales that are due at a month border, in their state at that time. The second result is
+// false if there are none.
 func (b *book) makePayout(border int64, skip func(k int64) bool) (payout, bool) {
 	p := payout{id: (monthNumber(border)-1)*b.orgs + b.position + 1, border: border}
 	lo, hi := b.between(border)

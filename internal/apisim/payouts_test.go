@@ -25,7 +25,7 @@ func transactions(t *testing.T, s *apisim.Sim, org string) map[string]transactio
 	return reading{}.transactions(t, s, org)
 }
 
-// reading remembers what it has parsed, for worlds that are read every day.
+// reading remembers the records that it has parsed, because some tests read a world every day.
 type reading map[string]transaction
 
 func (known reading) transactions(t *testing.T, s *apisim.Sim, org string) map[string]transaction {
@@ -80,7 +80,7 @@ func sumUp(txs map[string]transaction, id int64) totals {
 	return out
 }
 
-// check compares a payout with what its transactions add up to, exactly.
+// check compares a payout with the exact sums of its transactions.
 func (w totals) check(t *testing.T, payout json.RawMessage) {
 	t.Helper()
 	fields := parse[map[string]json.RawMessage](t, payout)
@@ -110,7 +110,7 @@ func (w totals) check(t *testing.T, payout json.RawMessage) {
 	}
 }
 
-// apisim-6, day by day over half a year.
+// Payouts are right on each day of half a year (apisim-6).
 func TestPayouts(t *testing.T) {
 	t.Parallel()
 	o := small()
@@ -163,7 +163,7 @@ func TestPayouts(t *testing.T) {
 			made[id] = r
 			n, err := strconv.ParseInt(id, 10, 64)
 			must(t, err)
-			// As stamped: six minutes after midnight nothing has moved on.
+			// Six minutes after midnight, the transactions are still as they were when they got the payout's id.
 			sumUp(now, n).check(t, r)
 			limit := s.Now().Truncate(day).Add(-90 * day)
 			for id, tx := range now {

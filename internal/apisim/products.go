@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// products is the product feed, for good. A product is a function of the seed, its slot and the time; nothing is
-// stored, however many there are.
+// products has everything about the product feed that never changes. A product is a function of the seed, its slot and
+// the time; nothing is stored, however many products there are.
 type products struct {
 	n         int
 	days      int // of history
@@ -44,7 +44,7 @@ func (p *products) appendURL(dst []byte, i uint32, s *span) []byte {
 	return dst
 }
 
-// hasURL: a few products have none, but an asin.
+// hasURL tells whether a product has a url. A few have none, but they have an asin.
 func hasURL(s *span) bool { return s.hash>>16&127 != 0 }
 
 // find returns the slot of a listed product by its url.
@@ -72,7 +72,7 @@ func (p productSource) find(url string) (uint32, bool) {
 	return i, true
 }
 
-// priceAt is the price of a revision, in ten-thousandths.
+// priceAt returns the price of a revision, in ten-thousandths.
 func priceAt(base int64, hash, rev uint64) int64 {
 	h := at(hash, 70+rev)
 	cents := base * (850 + below(h, 300)) / 1000
@@ -92,7 +92,7 @@ func (p productSource) record(dst []byte, i uint32, st *style) []byte {
 	c := &p.words.categories[int(s.hash>>24&0xff)%len(p.words.categories)]
 	brand := p.words.brands[int(s.hash>>8&0xff)%len(p.words.brands)]
 
-	// The last view: every so often, between hourly and monthly.
+	// A product is viewed at a fixed interval, of 6 hours to 32 days. This is the last view.
 	every := hourMs << (a & 7) * 6
 	viewed := p.now - (p.now-p.line.origin+below(b, every))%every
 	dst = append(dst, `{"lastViewedAt":`...)
@@ -189,16 +189,16 @@ func (p *products) numbers(dst []byte, s *span, a, b uint64) []byte {
 	return append(dst, `,"bestRating":5,"worstRating":1`...)
 }
 
-// history appends a window of whole days that ends yesterday.
+// history appends whole days, the last of which is yesterday.
 func (p *products) history(dst []byte, s *span, base, now int64, st *style) []byte {
 	today := floorDay(now)
 	first := max(today-int64(p.days), floorDay(s.begin))
 	popular := s.hash >> 40 & 0xff
-	gaps := s.hash>>48&7 == 0 // days that nobody looked
+	gaps := s.hash>>48&7 == 0 // some days without views are missing
 	dst = append(dst, `,"history":[`...)
 	var price [24]byte
 	var digits []byte
-	var until int64 // the price in digits holds up to this time
+	var until int64 // the price in digits is valid until this time
 	h := at(s.hash, 1)
 	for d := first; d < today; d++ {
 		noon := d*dayMs + dayMs/2
@@ -235,7 +235,7 @@ func appendInner(dst []byte, s string) []byte {
 	return append(dst[:n], dst[n+1:len(dst)-1]...)
 }
 
-// currencyOf is the currency of a quoted country code.
+// currencyOf returns the currency of a quoted country code.
 func currencyOf(country string) string {
 	switch country {
 	case `"GB"`:

@@ -13,7 +13,7 @@ type style struct {
 	compact bool
 }
 
-// extraFields end each generated record when unknown fields are switched on.
+// extraFields ends each generated record if unknown fields are switched on.
 const extraFields = `,"schemaRevision":7,"x_labels":["beta","new \"field\""],"x_origin":{"region":"eu-west","weight":0.25}}`
 
 // closeRecord ends a record.
@@ -77,8 +77,8 @@ func (st *style) day(dst []byte, day int64) []byte {
 	return append(dst, d.text[:]...)
 }
 
-// appendAmount appends a number of ten-thousandths the way JavaScript prints it: no zeros at the end, no point without
-// decimals.
+// appendAmount appends a number of ten-thousandths as JavaScript prints it: no zeros at the end,
+// no point without decimals.
 func appendAmount(dst []byte, v int64) []byte {
 	if v < 0 {
 		dst = append(dst, '-')
@@ -104,7 +104,7 @@ func appendAmount(dst []byte, v int64) []byte {
 	return dst
 }
 
-// appendFloat appends a quotient the way JavaScript prints a double.
+// appendFloat appends a quotient as JavaScript prints a double.
 func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }

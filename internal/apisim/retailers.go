@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// retailer is a shop that the offers and transactions belong to. It never changes, so that its part of a record is made
-// once.
+// retailer is a shop that the offers and transactions belong to. It never changes, so its part
+// of a record is made once.
 type retailer struct {
 	name      string
 	hostname  string
-	country   string // quoted, where it is at home
+	country   string // home country, quoted
 	nameText  string // the name as JSON text, no quotes around it
 	countries []string
 	listJSON  string // countries as a JSON array
@@ -42,7 +42,7 @@ func newRetailers(seed uint64, n int) []retailer {
 		home := homes[pick(len(homes), 3)]
 		r := &out[i]
 		r.name = a + " " + b + suffix[pick(len(suffix), 4)]
-		if i >= 100 { // the long tail shares names, never hostnames
+		if i >= 100 { // many small retailers share a name, but never a hostname
 			r.hostname = fmt.Sprintf("www.%s-%s-%d.%s", slug(a), slug(b), i, home.tld)
 		} else {
 			r.hostname = fmt.Sprintf("www.%s%s%d.%s", slug(a), slug(b), i, home.tld)
@@ -79,7 +79,7 @@ func newRetailers(seed uint64, n int) []retailer {
 	return out
 }
 
-// slug is a name as it stands in a host name.
+// slug returns a name in the form that a host name uses.
 func slug(s string) string {
 	return unaccent.Replace(strings.ToLower(s))
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// script is what a test has laid over the generated records of one stream.
+// script has what a test or movement has changed about the generated records of one stream.
 type script struct {
-	records []*scriptedRecord // by time of Put; nil where one was taken away
-	ids     []string          // of the records, also of those taken away
+	records []*scriptedRecord // in the order of Put; nil where one was removed
+	ids     []string          // of the records, and of those that were removed
 	byID    map[string]int    // place of the record with an id
 	hidden  map[uint64]bool   // codes of generated records replaced or deleted
 	live    int
-	frozen  bool // other moments hold it; guarded by Sim.mu
+	frozen  bool // other moments share it; guarded by Sim.mu
 }
 
-// scriptedRecord is a record that is served as it was given.
+// scriptedRecord is a record that is served exactly as it was given.
 type scriptedRecord struct {
 	raw       []byte
 	id        string // text of the key; empty when it has none
@@ -40,13 +40,13 @@ func (s *script) clone() *script {
 	}
 }
 
-// freeze is the script for another moment: the same one, until either changes.
+// freeze returns the script for another moment: the same one, which both share until one of them changes it (own).
 func (s *script) freeze() *script {
 	s.frozen = true
 	return s
 }
 
-// own is the script for a moment that changes it.
+// own returns the script for a moment that changes it: a copy if other moments share it.
 func (s *script) own() *script {
 	if s.frozen {
 		return s.clone()
@@ -58,7 +58,7 @@ func (s *script) empty() bool { return s.live == 0 }
 
 func (s *script) hides(code uint64) bool { return len(s.hidden) > 0 && s.hidden[code] }
 
-// add appends a record, in the place of the one with its id unless twice is set.
+// add appends a record. If there is one with its id, it replaces that one, unless twice is set.
 func (s *script) add(rec *scriptedRecord, twice bool) {
 	if p, ok := s.byID[rec.id]; ok && rec.id != "" && !twice {
 		s.records[p] = rec
@@ -71,7 +71,7 @@ func (s *script) add(rec *scriptedRecord, twice bool) {
 	}
 }
 
-// remove takes away every record with an id and says whether there was one.
+// remove removes every record with an id and reports whether there was one.
 func (s *script) remove(id string) bool {
 	if _, ok := s.byID[id]; !ok {
 		return false
@@ -86,7 +86,7 @@ func (s *script) remove(id string) bool {
 	return true
 }
 
-// withdraw takes an item off: a record of the script, or the generated one with the code.
+// withdraw removes an item: a record of the script, or the generated one with the code.
 func (s *script) withdraw(item uint32, code uint64) {
 	if item&scriptedBit == 0 {
 		s.hidden[code] = true
@@ -102,13 +102,13 @@ func (s *script) withdraw(item uint32, code uint64) {
 	delete(s.byID, id)
 	for q, rec := range s.records {
 		if rec != nil && rec.id == id && id != "" {
-			s.byID[id] = q // the stream held the id twice
+			s.byID[id] = q // the stream had the id twice
 			return
 		}
 	}
 }
 
-// swap puts a record with the same id in the place of an item, and returns the item that it is.
+// swap replaces an item by a record with the same id, and returns the number of the new item.
 func (s *script) swap(item uint32, code uint64, rec *scriptedRecord) uint32 {
 	if item&scriptedBit != 0 {
 		s.records[item&^scriptedBit] = rec
@@ -118,7 +118,7 @@ func (s *script) swap(item uint32, code uint64, rec *scriptedRecord) uint32 {
 	return s.push(rec)
 }
 
-// push adds a record at the end and returns the item that it is.
+// push adds a record at the end and returns the number of the new item.
 func (s *script) push(rec *scriptedRecord) uint32 {
 	s.add(rec, true)
 	return scriptedBit | uint32(len(s.records)-1)
@@ -131,13 +131,13 @@ func (r *scriptedRecord) matches(f *filter) bool {
 		(f.country == "" || contains(r.countries, f.country))
 }
 
-// read reads from a record, which it keeps, what listing it takes. Any JSON value will do: fields that are not there or
-// not of the expected kind count as absent.
+// read makes a scriptedRecord that keeps raw, and reads the fields that lists need. Any JSON value is allowed: fields
+// that are missing or not of the expected kind count as absent.
 func (e *endpoint) read(raw []byte) *scriptedRecord {
 	rec := &scriptedRecord{raw: raw}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
-		return rec // null, a number, an array: served, known by nothing
+		return rec // null, a number, an array: it is served, but has no id
 	}
 	rec.id = e.key(fields)
 	if t, err := parseTime(textOf(fields, "updatedAt")); err == nil {
@@ -148,7 +148,7 @@ func (e *endpoint) read(raw []byte) *scriptedRecord {
 	return rec
 }
 
-// textOf is a field of text; any other is absent.
+// textOf returns the text of a field, or "" if the field is missing or not a text.
 func textOf(fields map[string]json.RawMessage, name string) (s string) {
 	_ = json.Unmarshal(fields[name], &s)
 	return s
@@ -166,7 +166,7 @@ func numberOf(fields map[string]json.RawMessage) string {
 	return n.String()
 }
 
-// parseTime reads RFC 3339, the same with no zone (which is UTC), or a day.
+// parseTime reads RFC 3339, the same without a zone (which means UTC), or a day.
 func parseTime(s string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {

@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// hostile are records that a worker must survive.
+// hostile returns records that a worker must survive.
 func hostile() []string {
 	return []string{
 		`{"id":"` + uuidText(1) + `","updatedAt":"2026-03-01T00:00:00Z","orderValue":0.1,"cashback":1e2}`,
@@ -30,7 +30,7 @@ func hostile() []string {
 func TestPutIsServedByteForByte(t *testing.T) {
 	t.Parallel()
 	o := small()
-	o.Transactions = 60 // a page of each
+	o.Transactions = 60 // so that each list has one page
 	for _, order := range orders() {
 		s := start(t, o)
 		must(t, s.SetOrder(order))
@@ -72,7 +72,7 @@ func TestPutDeleteRestore(t *testing.T) {
 		}
 		replacement := fmt.Sprintf(`{%q:%s,"updatedAt":"2026-01-01T00:00:00Z","note":"mine"}`, key, quoted)
 		must(t, s.Put(stream, "acme", []byte(replacement)))
-		must(t, s.Put(stream, "acme", []byte(replacement))) // again is once
+		must(t, s.Put(stream, "acme", []byte(replacement))) // a second Put replaces the first
 		want := append(slices.Delete(slices.Clone(all), 1, 2), json.RawMessage(replacement))
 		got, _ := s.walk(stream, "acme", nil)
 		sameSet(t, stream+" replaced", got, want)
@@ -87,7 +87,7 @@ func TestPutDeleteRestore(t *testing.T) {
 		if err := s.Delete(stream, "acme", id); !errors.Is(err, apisim.ErrUnknown) {
 			t.Errorf("%s: deleted twice: %v", stream, err)
 		}
-		must(t, s.Put(stream, "acme", original)) // it comes back
+		must(t, s.Put(stream, "acme", original)) // the original is back
 		got, _ = s.walk(stream, "acme", nil)
 		sameSet(t, stream+" is back", got, all)
 
@@ -124,7 +124,7 @@ func TestGetOfScriptedRecords(t *testing.T) {
 	s.get("/v1/deals/coupons/"+id, s.key("acme"), http.StatusNotFound)
 }
 
-// A scripted record stays as it is while the world goes on.
+// A scripted record does not change while the world's clock moves.
 func TestScriptOutlivesTheClock(t *testing.T) {
 	s := start(t, small())
 	record := json.RawMessage(`{"id":"` + uuidText(9) + `","endDate":"2026-03-16T00:00:00.000Z"}`)

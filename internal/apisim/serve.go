@@ -24,7 +24,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f := s.fault.Load(); f != nil {
 		fault = (*f)(r)
 	}
-	// A request sees one set of settings and, once it has waited, one moment.
+	// A request sees one set of settings and, after its delay, one moment.
 	set := s.settings.Load()
 	if !wait(r.Context(), set.Latency+fault.Delay) {
 		panic(http.ErrAbortHandler)
@@ -54,7 +54,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.deliver(w, a, &fault)
 }
 
-// wait waits for a real time and says whether the client is still there.
+// wait waits for d of real time and reports whether the client is still there.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -81,7 +81,7 @@ type call struct {
 	buf     []byte // the page buffer, to be returned to the pool
 }
 
-// answer checks what every operation checks, and then asks the operation.
+// answer makes the checks that all operations have in common, and then calls the operation.
 func (c *call) answer() *answer {
 	if c.op.of == nil {
 		return problem(http.StatusNotFound, "", "no such path")
@@ -121,7 +121,7 @@ func (c *call) tooMany(wait time.Duration) *answer {
 	return a
 }
 
-// date is the server's clock: the world's, which updatedAt is measured by.
+// date returns the time for the Date header: the world's clock, which updatedAt follows too, and DateSkew.
 func (c *call) date() time.Time {
 	return time.UnixMilli(c.world.now).UTC().Add(c.set.DateSkew)
 }

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// What is served, what is refused and what calls by hand do stays the same, byte for byte, in worlds of other seeds,
-// sizes and manners: the digests were taken before each list of the simulator was described in one place.
+// The answers, the refusals and the effects of calls by hand stay the same, byte for byte, in worlds with other seeds,
+// sizes and settings. The digests are from the time before each list of the simulator was described in one place.
 func TestServedAsEver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestServedAsEver(t *testing.T) {
 	}
 }
 
-// live reads a world in every way, changes it by hand and by time, and writes down all that is answered.
+// live reads a world in every way, changes it by hand and by its clock, and writes all answers to out.
 func live(t *testing.T, sim *apisim.Sim, out io.Writer) {
 	t.Helper()
 	full, payouts := sim.Keys("acme")
@@ -123,7 +123,7 @@ func live(t *testing.T, sim *apisim.Sim, out io.Writer) {
 	}
 }
 
-// walkOn reads a list page by page, for as long as pages lead on.
+// walkOn reads a list page by page, as long as each page names a next one.
 func walkOn(t *testing.T, path string, ask func(target, key string) []byte, key string) {
 	t.Helper()
 	body := ask(path, key)

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Settings are the behaviours of the service that the API's documentation leaves open. They can change while the
+// Settings are the parts of the service's behaviour that the API's documentation leaves open. They can change while the
 // simulator serves; one request sees one consistent set. The zero value is valid.
 type Settings struct {
 	PageSize int   `json:"pageSize"` // items on a page, 1 to 10,000; 100 by default
-	Order    Order `json:"order"`    // of the cursor lists; products keep their own
+	Order    Order `json:"order"`    // of the cursor lists; products have their own order
 
 	Latency     time.Duration  `json:"latency"`     // real time before each answer, in nanoseconds
 	Gzip        bool           `json:"gzip"`        // only when the client accepts it
-	ExtraFields bool           `json:"extraFields"` // fields the document does not name, on generated records and envelopes
+	ExtraFields bool           `json:"extraFields"` // adds unknown fields to generated records and envelopes
 	Timestamps  TimestampStyle `json:"timestamps"`
 	CompactDays bool           `json:"compactDays"` // yearMonthDay as 20260314, not 2026-03-14
 	RateLimit   RateLimit      `json:"rateLimit"`
@@ -26,17 +26,17 @@ type Settings struct {
 	LastPage LastPageKind `json:"lastPage"`
 
 	Params              Params `json:"params"`
-	IgnoreDateFilters   bool   `json:"ignoreDateFilters"`   // the date parameters are accepted and have no effect
+	IgnoreDateFilters   bool   `json:"ignoreDateFilters"`   // the date parameters are accepted but have no effect
 	IgnoreTextFilters   bool   `json:"ignoreTextFilters"`   // the same for hostname, name, category and country
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
 	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists
 	UnknownCursor UnknownCursor `json:"unknownCursor"` // the answer when the cursor's item is gone
-	// CursorMustMatch makes a cursor unknown if its item no longer passes the filter. By default such a cursor marks
+	// CursorMustMatch makes a cursor unknown if its item no longer passes the filter. By default such a cursor means
 	// the place that the item would have.
 	CursorMustMatch bool `json:"cursorMustMatch"`
-	// FeedOffsets makes nextPage of the products count the listed ones before it, so that a deletion shifts what
-	// follows. By default it is a place that stays.
+	// FeedOffsets makes nextPage of the products count the listed products before the next page, so that a deletion
+	// shifts the pages after it. By default nextPage is a position that stays valid.
 	FeedOffsets bool `json:"feedOffsets"`
 
 	Movement Movement `json:"movement"` // of the lists while they are read
@@ -61,7 +61,7 @@ type Params struct {
 	Page          string `json:"page"`
 }
 
-// LiveParams are the names that a live service of this shape uses.
+// LiveParams returns the names that a live service of this kind uses.
 func LiveParams() Params {
 	return Params{UpdatedAfter: "updatedAtGreaterThan", UpdatedBefore: "updatedAtLessThan", Page: "page"}
 }
@@ -126,13 +126,13 @@ func (s *Settings) validate() error {
 	return errors.Join(errs...)
 }
 
-// Settings returns the behaviours now in force.
+// Settings returns the present settings.
 func (s *Sim) Settings() Settings {
 	return *s.settings.Load()
 }
 
-// Update changes the behaviours. If the result is not valid, the error says why and the old behaviours stay in force.
-// change must not call methods of the Sim.
+// Update changes the settings. If the result is not valid, the error says why and the old settings stay. change must
+// not call methods of the Sim.
 func (s *Sim) Update(change func(*Settings)) error {
 	s.settingsMu.Lock()
 	defer s.settingsMu.Unlock()
@@ -149,7 +149,7 @@ func (s *Sim) Update(change func(*Settings)) error {
 	return nil
 }
 
-// set is Update for changes that validate cannot refuse.
+// set does what Update does, for changes that are always valid.
 func (s *Sim) set(change func(*Settings)) {
 	s.settingsMu.Lock()
 	defer s.settingsMu.Unlock()
@@ -169,13 +169,13 @@ func (s *Sim) SetPageSize(n int) error {
 // SetOrder sets the order of the cursor lists.
 func (s *Sim) SetOrder(o Order) error { return s.Update(func(t *Settings) { t.Order = o }) }
 
-// SetLatency sets the real time before each answer; a negative one means none.
+// SetLatency sets the real time before each answer. A negative time means none.
 func (s *Sim) SetLatency(d time.Duration) { s.set(func(t *Settings) { t.Latency = max(d, 0) }) }
 
-// SetGzip switches compression for clients that accept it.
+// SetGzip switches compression on or off, for clients that accept it.
 func (s *Sim) SetGzip(on bool) { s.set(func(t *Settings) { t.Gzip = on }) }
 
-// SetExtraFields switches fields that the API's documentation does not name.
+// SetExtraFields switches fields on or off that the API's documentation does not name.
 func (s *Sim) SetExtraFields(on bool) { s.set(func(t *Settings) { t.ExtraFields = on }) }
 
 // SetTimestamps sets how timestamps are written.

@@ -15,7 +15,7 @@ type Sim struct {
 	keys  map[string]account
 	wall  func() time.Time
 
-	mu     sync.Mutex // guards cur, world.shared, script.frozen and what follows
+	mu     sync.Mutex // guards cur, movers, moves, world.shared and script.frozen
 	cur    *world
 	movers map[listName]*mover
 	moves  Moves
@@ -32,7 +32,7 @@ type Sim struct {
 	zippers sync.Pool // of *gzip.Writer
 }
 
-// New makes a world and the service that shows it.
+// New makes a world and the service that serves it.
 func New(o Options) (*Sim, error) {
 	o.setDefaults()
 	if err := o.validate(); err != nil {
@@ -67,7 +67,7 @@ func (s *Sim) Keys(org string) (full, payoutsOnly string) {
 	return "", ""
 }
 
-// Now is the world's clock, which also dates the answers.
+// Now returns the time of the world's clock, which also dates the answers.
 func (s *Sim) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,8 @@ func (s *Sim) snapshot() *world {
 	return s.cur
 }
 
-// change runs f on a moment that no reader holds, and makes it the present. An error leaves the present as it was only
-// if f has changed nothing.
+// change runs f on a moment that no reader has, and makes it the present one. If f returns an error, it must have
+// changed nothing: its changes might stay.
 func (s *Sim) change(f func(*world) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Sim) change(f func(*world) error) error {
 }
 
 // Advance moves the world's clock: transactions come and are decided, deals and products come, change and go, histories
-// slide, payouts are made. Steps of any size lead to the same world. A step back is none.
+// slide, payouts are made. Steps of any size lead to the same world. A step back does nothing.
 func (s *Sim) Advance(d time.Duration) {
 	ms := d.Milliseconds()
 	if ms <= 0 {
@@ -112,7 +112,7 @@ func (s *Sim) Advance(d time.Duration) {
 }
 
 // TouchTransactions gives a share (0 to 1) of an organization's generated transactions the present time as updatedAt,
-// and returns how many. Which they are depends on the time, so that calls at different times touch others.
+// and returns how many it has changed. The time decides which ones, so calls at different times touch different ones.
 func (s *Sim) TouchTransactions(org string, share float64) (changed int) {
 	i := s.stage.org(org)
 	if i < 0 || !(share > 0) {

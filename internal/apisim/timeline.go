@@ -1,8 +1,8 @@
 package apisim
 
-// A timeline gives each slot of a stream an endless row of generations: a record lives for a while, ends, and another
-// takes its place. Everything is a function of the salt, the slot and the time, so that nothing is stored and the world
-// does not depend on how its clock was moved.
+// A timeline gives each slot of a stream an endless series of generations: a record lives for a while, ends, and
+// another takes its place. Everything is a function of the salt, the slot and the time, so that nothing is stored and
+// the world does not depend on how its clock was moved.
 type timeline struct {
 	salt   uint64
 	origin int64 // the clock at the start
@@ -10,7 +10,7 @@ type timeline struct {
 	edit   int64 // time between two edits of one record
 }
 
-// forever stands for a rate of none.
+// forever is the time between two events if their rate is zero.
 const forever = 1000 * 365 * dayMs
 
 // maxAge bounds how old a record is when the world begins.
@@ -39,16 +39,15 @@ type span struct {
 	updated int64  // time of the last edit, or begin
 }
 
-// pace is how long each generation of a slot lives, and how long before the world began the one of that moment had
-// begun.
+// pace returns how long each generation of a slot lives, and how old the first generation was when the world began.
 func (t *timeline) pace(slot uint32) (life, phase int64) {
 	h := mix(t.salt ^ uint64(slot)*golden)
 	life = t.life/2 + below(h, t.life)
 	return life, below(mix(h), min(life, maxAge))
 }
 
-// last is the last moment, up to now, at which the record of a generation was listed. Generations that were over when
-// the world began never were.
+// last returns the last moment, up to now, at which the record of a generation was listed. A generation that had ended
+// before the world began was never listed.
 func (t *timeline) last(code uint64, now int64) (int64, bool) {
 	life, phase := t.pace(uint32(code & itemMask))
 	gen := int64(code>>itemBits) - genBias
@@ -60,8 +59,8 @@ func (t *timeline) last(code uint64, now int64) (int64, bool) {
 	return min(s.end, now), true
 }
 
-// at is the generation of a slot at a time, and whether its record is listed: some generations end a little before the
-// next begins.
+// at returns the generation of a slot at a time, and whether its record is listed: some records end a little before
+// the next generation begins.
 func (t *timeline) at(slot uint32, now int64) (span, bool) {
 	life, phase := t.pace(slot)
 	gen := floorDiv(now-t.origin+phase, life)
@@ -82,7 +81,7 @@ func (t *timeline) at(slot uint32, now int64) (span, bool) {
 	return s, now <= s.end
 }
 
-// next is the first moment after now at which a slot changes: its record is edited, or ends, or another begins.
+// next returns the first moment after now at which a slot changes: its record is edited, or ends, or another begins.
 func (t *timeline) next(slot uint32, now int64) int64 {
 	s, listed := t.at(slot, now)
 	life, _ := t.pace(slot)
@@ -93,7 +92,7 @@ func (t *timeline) next(slot uint32, now int64) int64 {
 	return s.begin + life
 }
 
-// revision is the number of edits a generation has seen at a time, and when the next follows.
+// revision returns the number of edits of a generation up to a time, and when the next one follows.
 func (t *timeline) revision(s *span, now int64) (rev uint64, next int64) {
 	if t.edit >= forever || now < s.begin {
 		return 0, now + min(t.edit, dayMs)

@@ -2,11 +2,11 @@ package apisim
 
 import "strconv"
 
-// book is one organization's transactions with everything that a record refers to, for good.
+// book has everything about one organization's transactions that never changes, and what their records refer to.
 type book struct {
 	*ledger
 	ids       identity
-	position  int64 // of the organization; payout ids are unique over all
+	position  int64 // of the organization; makes payout ids unique over all organizations
 	orgs      int64
 	retailers []retailer
 	offers    *deals
@@ -20,7 +20,7 @@ type saleSource struct {
 	*book
 	now     int64
 	n       int
-	touched []int64           // by number: a later updatedAt, 0 for none; may be short
+	touched []int64           // by number: a later updatedAt, or 0; may have fewer than n entries
 	unpaid  map[int64]bool    // missed their payout because they were not listed
 	payouts map[int64]*payout // by month border
 }
@@ -173,7 +173,7 @@ func (t saleSource) reference(dst []byte, name string, d *deals, shop int, click
 	return dst
 }
 
-// foreignCode is a currency that is not the organization's.
+// foreignCode returns a currency that is not the organization's.
 func (t saleSource) foreignCode(h uint64) string {
 	for i := range uint64(4) {
 		code := foreignCodes[(h>>40+i)&3*3:][:3]

@@ -2,9 +2,9 @@ package apisim
 
 import "iter"
 
-// Truth yields every record that is listed now, as it would be served now, in the order it would be served. It is one
-// moment: changes made while it is read do not show. The slices may be kept. An unknown stream or organization has no
-// records.
+// Truth yields every record that is listed now, with the bytes and in the order in which it would be served now. It
+// shows one moment: changes during the reading do not appear. The caller may keep the slices. An unknown stream or
+// organization has no records.
 func (s *Sim) Truth(stream, org string) iter.Seq[[]byte] {
 	w, set := s.snapshot(), s.settings.Load()
 	st := w.style(set)
@@ -26,7 +26,7 @@ func (s *Sim) Truth(stream, org string) iter.Seq[[]byte] {
 	}
 }
 
-// Count is the number of records that are listed now.
+// Count returns how many records are listed now.
 func (s *Sim) Count(stream, org string) int {
 	l, err := s.snapshot().list(stream, org)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *orgWorld) each(_ Order, st *style, f func(func([]byte) []byte) bool) {
 	}
 }
 
-// listedPayouts are the generated payouts that no script hides.
+// listedPayouts returns the generated payouts that no script hides.
 func (o *orgWorld) listedPayouts() []*payout {
 	var out []*payout
 	for i := range o.payouts {

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/apisim"
 )
 
-// The digest is that of the answers before lists could move: a simulator that was not told to move serves the same
-// bytes as ever, in each order, while the world is changed by hand between two pages.
+// The digest is that of the answers before lists could move. A simulator without movement still serves the same bytes,
+// in each order, while the world is changed by hand between two pages.
 func TestStillListsAreServedAsEver(t *testing.T) {
 	t.Parallel()
 	answers := sha256.New()
@@ -33,8 +33,8 @@ func TestStillListsAreServedAsEver(t *testing.T) {
 	}
 }
 
-// walkByHand writes every answer of a walk, changing the world as it goes. The cursor's item is deleted once, after
-// which the walk begins anew.
+// walkByHand writes every answer of a walk, and changes the world between the pages. It deletes the cursor's item once,
+// and then the walk starts over.
 func walkByHand(t *testing.T, sim *apisim.Sim, stream string, answers io.Writer) {
 	t.Helper()
 	key, _ := sim.Keys("acme")

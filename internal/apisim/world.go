@@ -2,7 +2,8 @@ package apisim
 
 import "maps"
 
-// stage is the part of a world that never changes: who is in it, and the functions of time that move it.
+// stage is the part of a world that never changes: its organizations and lists, and the functions that
+// compute records from the time.
 type stage struct {
 	endpoints []*endpoint
 	orgs      []Org
@@ -13,7 +14,8 @@ type stage struct {
 	products  *products
 }
 
-// world is a moment. Once it is shared with a reader it is never changed: changes are made to a copy (apisim-4).
+// world is the state at one moment. When it is shared with a reader, it never changes any more: changes are
+// made to a copy (apisim-4).
 type world struct {
 	*stage
 	now    int64
@@ -24,17 +26,17 @@ type world struct {
 	feed  *feed
 }
 
-// orgWorld is what an organization owns at a moment.
+// orgWorld is what belongs to an organization at a moment.
 type orgWorld struct {
 	transactions *listing
 	touched      []int64
 	unpaid       map[int64]bool
-	payouts      []payout // by time
+	payouts      []payout // the oldest first
 	byBorder     map[int64]*payout
 	script       *script // of the payouts
 }
 
-// feed is the products at a moment.
+// feed is the product feed at a moment.
 type feed struct {
 	src    productSource
 	script *script
@@ -74,7 +76,7 @@ func newStage(o *Options) *stage {
 	return st
 }
 
-// newWorld is the moment the options name, with the payouts made before it.
+// newWorld returns the world at the time that the options name, with the payouts made before it.
 func newWorld(st *stage) *world {
 	w := &world{stage: st, deals: map[string]*listing{}, feed: &feed{script: newScript()}}
 	for stream := range st.offered {
@@ -93,7 +95,7 @@ func newWorld(st *stage) *world {
 	return w
 }
 
-// clone is a copy that may be changed, with the orders of items that hold.
+// clone returns a copy that may be changed, with those orders of items that are still valid.
 func (w *world) clone() *world {
 	c := &world{
 		stage: w.stage, now: w.now, deals: make(map[string]*listing, len(w.deals)),
@@ -105,7 +107,7 @@ func (w *world) clone() *world {
 	for _, o := range w.orgs {
 		c.orgs = append(c.orgs, &orgWorld{
 			transactions: o.transactions.carry(),
-			touched:      o.touched, // replaced as a whole, never written to
+			touched:      o.touched, // only replaced as a whole, never written to
 			unpaid:       maps.Clone(o.unpaid),
 			payouts:      o.payouts[:len(o.payouts):len(o.payouts)],
 			byBorder:     maps.Clone(o.byBorder),
@@ -116,7 +118,7 @@ func (w *world) clone() *world {
 	return c
 }
 
-// bind points the sources at the moment.
+// bind gives each list the source of this moment.
 func (w *world) bind() {
 	for stream, l := range w.deals {
 		l.bind(dealSource{w.offered[stream], w.now}, w.now)
@@ -131,7 +133,7 @@ func (w *world) bind() {
 	}
 }
 
-// keepOrders lets the orders that were made outlive small steps of the clock.
+// keepOrders makes existing orders stay valid over small steps of the clock.
 func (w *world) keepOrders() {
 	for _, l := range w.deals {
 		l.keepOrders()
@@ -141,10 +143,10 @@ func (w *world) keepOrders() {
 	}
 }
 
-// maxSales is how many transactions an organization can come to have: their numbers must fit the identity.
+// maxSales is how many transactions an organization can have: their numbers must fit the identity.
 const maxSales = itemMask
 
-// moveTo makes the payouts that fall due in (from, to] and sets the clock.
+// moveTo makes the payouts that are due in (from, to] and sets the clock.
 func (w *world) moveTo(from, to int64) {
 	for i, o := range w.orgs {
 		b := w.books[i]
@@ -175,7 +177,7 @@ func (w *world) moveTo(from, to int64) {
 	w.bind()
 }
 
-// org returns the place of an organization, or -1.
+// org returns the index of an organization, or -1.
 func (st *stage) org(name string) int {
 	for i := range st.orgs {
 		if st.orgs[i].Name == name {

@@ -9,8 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Engine stands in for the embedded engine in a binary built without it. Open
-// never returns one.
+// Engine takes the place of the embedded engine in a binary that was built without it. Open never returns one.
 type Engine struct{}
 
 // Open returns ErrNotBuilt.
@@ -24,19 +23,19 @@ func Find(context.Context, Options) (Place, error) { return Place{}, ErrNotBuilt
 // Present returns ErrNotBuilt.
 func Present(context.Context, Options) (bool, error) { return false, ErrNotBuilt }
 
-// Holder knows of none.
+// Holder finds no holder.
 func Holder(string) (pid int, held bool) { return 0, false }
 
 // Close does nothing.
 func (e *Engine) Close() error { return nil }
 
-// Dir is empty.
+// Dir returns "".
 func (e *Engine) Dir() string { return "" }
 
-// ServerVersion is empty.
+// ServerVersion returns "".
 func (e *Engine) ServerVersion() string { return "" }
 
-// ClickHouseOptions are options whose connections fail with ErrNotBuilt.
+// ClickHouseOptions returns options whose connections fail with ErrNotBuilt.
 func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
@@ -48,7 +47,7 @@ func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
 	}
 }
 
-// ReadOnlyOptions are like ClickHouseOptions.
+// ReadOnlyOptions returns the same as ClickHouseOptions.
 func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
 	return e.ClickHouseOptions(database)
 }
@@ -61,7 +60,7 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, ErrNotBuilt
 }
 
-// Host answers nobody.
+// Host returns a host that answers no other process.
 func (e *Engine) Host(bool) *Host { return &Host{} }
 
 // Handler answers every request with 501.

@@ -15,11 +15,11 @@ type (
 	Limits = contract.Limits
 	// Place is where an engine works.
 	Place = contract.Place
-	// HandlerOptions says what the HTTP door lets through.
+	// HandlerOptions says which requests the HTTP door accepts.
 	HandlerOptions = contract.HandlerOptions
 	// OtherDirError means that this process already has another directory open.
 	OtherDirError = contract.OtherDirError
-	// LibraryError means that the engine's library could not be had.
+	// LibraryError means that the engine's library could not be found, downloaded or loaded.
 	LibraryError = contract.LibraryError
 	// Host lets other processes of the same user work with an engine that is open.
 	Host = share.Host
@@ -27,7 +27,7 @@ type (
 	Guest = share.Guest
 )
 
-// Join finds the process that has a data directory open and lets others work with it, or returns [ErrNobody].
+// Join finds the process that has a data directory open and shares it. It returns [ErrNobody] if there is none.
 func Join(ctx context.Context, dir string) (*Guest, error) { return share.Join(ctx, dir) }
 
 // The errors of this package; see [contract] and [share].
@@ -43,7 +43,7 @@ var (
 	ErrRestoring         = contract.ErrRestoring
 )
 
-// BackupFolder is where the engine of a data directory puts backups, and finds those to restore.
+// BackupFolder returns the folder where the engine of a data directory puts backups, and finds those to restore.
 func BackupFolder(dir string) string { return contract.BackupFolder(dir) }
 
 const (
@@ -57,6 +57,6 @@ const (
 	DownloadSize = contract.DownloadSize
 	// BackupDisk is the name by which statements know BackupFolder.
 	BackupDisk = contract.BackupDisk
-	// RestoringFile is in a data directory for as long as what is restored is not all there.
+	// RestoringFile is a file in a data directory. It exists until a restore into the directory is complete.
 	RestoringFile = contract.RestoringFile
 )

@@ -12,16 +12,16 @@ import (
 	"dealhouse/internal/chdb/engine"
 )
 
-// Engine is a handle on the embedded ClickHouse. Handles on the same directory
-// share one engine, which ends with the last of them.
+// Engine is a handle on the embedded ClickHouse. Handles on the same directory share one engine, which ends when
+// the last of them is closed.
 type Engine struct {
 	engine *engine.Engine
 }
 
-// Open opens a data directory, which is created if absent. A directory that
-// this process has open already is shared; any other gives an
-// [*OtherDirError]. A directory in use by another process gives [ErrLocked].
-// Without a library at hand the first Open downloads it, which ctx can interrupt.
+// Open opens a data directory, and creates it if it is absent. If this process has the directory open already,
+// the handles share it. If this process has another directory open, the error is an [*OtherDirError]. If
+// another process has the directory open, it is [ErrLocked]. If no library is found, the first Open downloads
+// it. ctx can interrupt that.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e, err := engine.Open(ctx, o)
 	if err != nil {
@@ -30,35 +30,36 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return &Engine{e}, nil
 }
 
-// Find makes sure that there is a data directory and a library for it, as [Open] does, and opens neither. It is for
-// a process that enters a sandbox before it opens them, where it could no longer download anything.
+// Find makes sure that there is a data directory and a library for it, as [Open] does, but opens neither. It is for a
+// process that enters a sandbox before it opens them: inside, it could not download anything.
 func Find(ctx context.Context, o Options) (Place, error) { return engine.Find(ctx, o) }
 
-// Present reports whether there is a library on this machine that can be used, and downloads nothing. One that is there
-// and is not whole is an error.
+// Present reports whether this machine has a library that can be used. It downloads nothing. If there is a library that
+// cannot be used, for example because it is incomplete, that is an error.
 func Present(ctx context.Context, o Options) (bool, error) { return engine.Present(ctx, o) }
 
-// Holder is the process that has a data directory open, 0 when it cannot be told which; held is false when none has.
+// Holder returns the id of the process that has a data directory open, or 0 if the id is unknown. held is false
+// if no process has it open.
 func Holder(dir string) (pid int, held bool) { return engine.Holder(dir) }
 
-// Close gives the handle back. The last handle's Close ends every request that
-// is under way and closes the directory. It may be called more than once.
+// Close closes the handle. Closing the last handle ends every request that is under way and closes the directory. It
+// may be called more than once.
 func (e *Engine) Close() error { return e.engine.Close() }
 
-// Dir is the data directory, absolute.
+// Dir returns the absolute path of the data directory.
 func (e *Engine) Dir() string { return e.engine.Dir() }
 
-// ServerVersion is what the engine says of itself, such as "26.7.2.1".
+// ServerVersion returns the version that the engine reports, such as "26.7.2.1".
 func (e *Engine) ServerVersion() string { return e.engine.ServerVersion() }
 
-// ClickHouseOptions are options for [clickhouse.Open] that lead to this engine.
-// The database must exist by the time of the first query.
+// ClickHouseOptions returns options for [clickhouse.Open] that connect it to this engine. The database must exist by
+// the time of the first query.
 func (e *Engine) ClickHouseOptions(database string) *clickhouse.Options {
 	return (&door.Transport{Engine: e.engine}).Options(database)
 }
 
-// ReadOnlyOptions are like ClickHouseOptions, but whatever is asked through
-// them has only the rights of the read-only door.
+// ReadOnlyOptions returns the same as ClickHouseOptions, but queries through them have only the
+// rights of the read-only door.
 func (e *Engine) ReadOnlyOptions(database string) *clickhouse.Options {
 	return (&door.Transport{Engine: e.engine, ReadOnly: true}).Options(database)
 }
@@ -69,8 +70,8 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 	return (&door.Transport{Engine: e.engine}).RoundTrip(req)
 }
 
-// Host is what lets other processes of the same user work with this engine. lasting says that this process goes on
-// until it is told to end.
+// Host returns a host that lets other processes of the same user work with this engine. lasting says that this process
+// runs until it is told to end.
 func (e *Engine) Host(lasting bool) *Host {
 	return &Host{
 		Dir: e.Dir(), Lasting: lasting, Logger: e.engine.Logger(),
@@ -78,7 +79,6 @@ func (e *Engine) Host(lasting bool) *Host {
 	}
 }
 
-// Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
-// clickhouse-go. Unless o says otherwise it is read-only and only for clients
-// that address it as localhost or by a number.
+// Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says
+// otherwise, it is read-only, and only for clients that address it as localhost or by a number.
 func (e *Engine) Handler(o HandlerOptions) http.Handler { return door.Handler(e.engine, o) }

@@ -17,8 +17,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// BenchmarkMetricsOfMany is one scrape of the metrics of 50 accounts and 300 streams, each with runs in every series
-// that has labels. It reports how large an answer is, and what the series take of memory.
+// BenchmarkMetricsOfMany scrapes the metrics of 50 accounts and 300 streams, each with runs in every series that has
+// labels. It reports the size of an answer, and the memory that the series need.
 func BenchmarkMetricsOfMany(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -22,9 +22,9 @@ type Options struct {
 	Metrics   *Metrics
 	// Load reads the configuration again, for Reload. Its error leaves the plan in force.
 	Load func(ctx context.Context) (*Plan, error)
-	// Reload asks for a reload; signals that come while one is under way, or within a second, are one.
+	// Reload asks for a reload. All signals that come while one is under way, or within a second, count as one.
 	Reload <-chan os.Signal
-	// Env names the supervisor (systemd), if there is one: NOTIFY_SOCKET and WATCHDOG_USEC.
+	// Env is the environment. Its NOTIFY_SOCKET and WATCHDOG_USEC name the supervisor (systemd), if there is one.
 	Env    []string
 	Logger *slog.Logger // default: none
 	// Observer is notified of all scheduled runs. Default: none.
@@ -48,7 +48,7 @@ type Daemon struct {
 	requests chan chan []web.Stream
 	asks     chan func(*loop)
 	acting   sync.Mutex    // one operator at a time
-	readings atomic.Uint64 // of directives
+	readings atomic.Uint64 // number of readings of directives so far
 	ended    chan ended
 	reloaded chan reloaded
 	stopped  chan struct{} // closed when the loop has ended
@@ -60,13 +60,13 @@ type Daemon struct {
 	timetable  timetable
 }
 
-// ended is the outcome of a run, on its way to the loop.
+// ended is the outcome of a run, which is sent to the loop.
 type ended struct {
 	id     warehouse.StreamID
 	result syncer.Result
 }
 
-// reloaded is the outcome of a reload, on its way to the loop.
+// reloaded is the outcome of a reload, which is sent to the loop.
 type reloaded struct {
 	plan *Plan
 	known
@@ -134,7 +134,8 @@ func (d *Daemon) Ready(ctx context.Context) error {
 	return d.o.Warehouse.CheckSchema(ctx)
 }
 
-// Streams returns the present state of the configured streams, in the order of the configuration; nil after the end.
+// Streams returns the present state of the configured streams, in the order of the configuration. It returns nil
+// after the daemon has ended.
 func (d *Daemon) Streams() []web.Stream {
 	answer := make(chan []web.Stream, 1)
 	select {
@@ -185,16 +186,16 @@ type loop struct {
 	*Daemon
 	runs     context.Context //nolint:containedctx // the context of all runs: it continues while the daemon drains
 	stopRuns context.CancelCauseFunc
-	beside   sync.WaitGroup  // what goes on beside the runs
+	beside   sync.WaitGroup  // goroutines that work beside the runs
 	serving  context.Context //nolint:containedctx // the context of the program: reloads end with it
 	lastTick time.Time
 	lastPing time.Time
 
-	lastReload time.Time // when it began
+	lastReload time.Time // when the last reload began
 	reloading  bool
 	again      bool         // a requested reload was put off
-	waiting    []chan error // for the outcome of the reload under way
-	later      []chan error // for that of the one after it
+	waiting    []chan error // who waits for the outcome of the reload under way
+	later      []chan error // who waits for the outcome of the reload after it
 
 	directives directives // of operators, the newest that were read
 }
@@ -211,7 +212,7 @@ func (l *loop) close() {
 	l.timetable.settings.retire()
 }
 
-// serve is the loop until the daemon is asked to stop, and then until nothing runs.
+// serve runs the loop until the daemon is asked to stop, and then until nothing runs.
 func (l *loop) serve(ctx context.Context) {
 	ticks := l.o.ticks
 	if ticks == nil {
@@ -285,7 +286,7 @@ func (l *loop) drain(ctx context.Context, ticks <-chan time.Time) {
 // tick compares the clock with the timetable.
 func (l *loop) tick() {
 	now := l.now()
-	const tolerated = time.Minute // smaller steps come from a busy machine, or from a clock that is being corrected
+	const tolerated = time.Minute // smaller steps come from a busy machine or a clock correction
 	switch step := now.Sub(l.lastTick); {
 	case step > tolerated:
 		l.log.Warn("the clock jumped forward: the machine slept, or the clock was set", "by",

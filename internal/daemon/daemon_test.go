@@ -64,8 +64,8 @@ func TestResyncFollows(t *testing.T) {
 	}
 }
 
-// What was missed while the machine slept is made up for by one run; a clock that was set back makes nobody wait for
-// the old time to come again (daemon-2).
+// One run makes up for what was missed while the machine slept. After the clock was set back, nothing waits for the old
+// time to come again (daemon-2).
 func TestClockJumps(t *testing.T) {
 	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "0 * * * *", "")}}, nil)
 	b.finish(b.begins("coupons"))
@@ -99,7 +99,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// A panic ends its run, is told with its stack, and nothing else happens (daemon-5). The same holds for what follows.
+// A panic ends its run and is logged with its stack, and nothing else happens (daemon-5). The same is true for a
+// panic in what follows a run.
 func TestPanic(t *testing.T) {
 	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""),
 		planned(t, "acme", "payouts", "", "")}}, func(_ *bed, o *Options) {
@@ -204,11 +205,11 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be read changes nothing; one that can is in force at once, but for runs under way, whose
-// settings are closed after the last of them (daemon-6).
+// A configuration that cannot be read changes nothing; one that can be read is in force at once, except for runs under
+// way, whose settings are closed after the last of them (daemon-6).
 func TestReload(t *testing.T) {
 	closed := make(chan string, 3)
-	var adopted []string // by the loop; read when it has told of it
+	var adopted []string // written by the loop; read once it has started a run of the plan
 	var next *Plan
 	loads := make(chan error)
 	old := &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""),
@@ -283,7 +284,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Reloads that are asked for while one is under way, or has only just been, become one more.
+// Reloads that are requested while one is under way, or shortly after, become one more reload.
 func TestReloadsAreOne(t *testing.T) {
 	loads := make(chan error)
 	begun := make(chan struct{}, 10)
@@ -309,7 +310,7 @@ func TestReloadsAreOne(t *testing.T) {
 	}
 }
 
-// Once it is told to end, the daemon begins nothing, lets runs end, and stops them when the grace is over (daemon-7).
+// Once it is told to end, the daemon starts nothing, lets runs end, and stops them when the grace is over (daemon-7).
 func TestDrain(t *testing.T) {
 	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1s", ""),
 		planned(t, "acme", "payouts", "@every 1s", "")}}, nil)
@@ -347,7 +348,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// systemd hears of the start, of reloads and of the end, and its watchdog of the loop alone (daemon-8).
+// systemd is told about the start, about reloads and about the end. Only the loop tells its watchdog (daemon-8).
 func TestSupervisor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -15,13 +15,13 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// late is a connection that gives its answer on what operators asked for when the test lets it.
+// late is a connection that holds back its answer about what operators requested until the test lets it go.
 type late struct {
 	driver.Conn
 	hold  *atomic.Bool
 	held  chan struct{}
 	let   chan struct{}
-	until context.Context // of the test
+	until context.Context // the test's context
 }
 
 func (l late) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
@@ -36,7 +36,8 @@ func (l late) Query(ctx context.Context, query string, args ...any) (driver.Rows
 	return rows, err
 }
 
-// A pause is not undone by what was read before it and comes after it: the daemon's own look, or a reload (daemon-10).
+// A pause is not undone by something that was read before it and arrives after it: the daemon's own reading,
+// or a reload (daemon-10).
 func TestOldReadingChangesNothing(t *testing.T) {
 	t.Parallel()
 	l := late{hold: &atomic.Bool{}, held: make(chan struct{}), let: make(chan struct{}), until: t.Context()}

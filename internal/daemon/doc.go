@@ -19,8 +19,8 @@
 //     force, and nothing changes before a plan is adopted. Running loads keep the settings that they started with;
 //     these are closed after the last of those runs. Reloads start at least a second apart; several requests in between
 //     are one reload.
-//  7. Once the daemon is asked to stop, no run starts. Runs in progress may continue for the grace period; then they
-//     are stopped, which leaves nothing half-visible.
+//  7. Once the daemon is asked to stop, no run starts. Runs in progress may continue for the grace period. Then they
+//     are stopped, and nothing that they read is half-visible.
 //  8. Only the goroutine that starts the runs reports to the supervisor's watchdog. If it hangs, the daemon is
 //     restarted.
 //  9. A stream whose run failed is tried again after a pause that grows with the failures in a row, or at its next time

@@ -7,7 +7,7 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// usedKey is the key of a client when a run started; the zero value is none.
+// usedKey is the key of a client when a run started; the zero value means none.
 type usedKey struct {
 	client *dealapi.Client
 	number int
@@ -20,7 +20,8 @@ func keyOf(c *dealapi.Client) usedKey {
 	return usedKey{c, c.KeyNumber()}
 }
 
-// refusedKey is the key of a run that ended because the service refused the key; the zero value for other ends.
+// refusedKey returns the key of a run that ended because the service refused it. For a run that ended otherwise,
+// it returns the zero value.
 func (a *attempt) refusedKey(err error) usedKey {
 	if api, is := errors.AsType[*dealapi.Error](err); is && api.Kind == dealapi.KindAuth {
 		return a.key

@@ -12,8 +12,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestChangedKeyIsTried: a stream whose key was refused runs again once the key is another one, though it would wait
-// for half an hour; others that fail do not.
+// TestChangedKeyIsTried: a stream whose key was refused runs again as soon as the key has changed, though it would wait
+// for half an hour. Streams that fail for other reasons do not.
 func TestChangedKeyIsTried(t *testing.T) {
 	t.Parallel()
 	var key atomic.Value

@@ -15,8 +15,8 @@ import (
 // Build holds the labels of build_info.
 type Build struct{ Version, Revision, GoVersion, Engine string }
 
-// Metrics are all metrics of the program: those of the packages, for their instances, and those of the daemon itself
-// with the findings of what follows runs. The zero value counts none of those.
+// Metrics has all metrics of the program: those of the packages, and the daemon's own, which include the results of
+// what follows a run. The zero value counts none of the daemon's own.
 type Metrics struct {
 	API       *dealapi.Metrics
 	Warehouse *warehouse.Metrics
@@ -35,7 +35,7 @@ type Metrics struct {
 	lost       *prometheus.CounterVec
 }
 
-// How asking for a reference can end, as the label outcome has it.
+// How a request for a reference can end: values of the label outcome.
 const (
 	referenceStored   = "stored"
 	referenceNotFound = warehouse.MissNotFound
@@ -155,7 +155,7 @@ func (m *Metrics) SetPaused(id warehouse.StreamID, paused bool) {
 	m.paused.WithLabelValues(id.Account, id.Stream).Set(value)
 }
 
-// AddReferences counts deals that were asked for by their own address.
+// AddReferences counts deals that were requested by their own address.
 func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64) {
 	if m.references == nil {
 		return
@@ -164,21 +164,21 @@ func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64)
 	m.references.WithLabelValues(account, stream, referenceNotFound).Add(float64(notFound))
 }
 
-// What is sent to others, as the label signal has it.
+// What is sent to other systems: values of the label signal.
 const (
 	SignalLineage = "lineage"
 	SignalTraces  = "traces"
 	SignalMetrics = "metrics"
 )
 
-// Lost counts the parts of a signal that did not arrive.
+// Lost counts messages of a signal that did not arrive.
 func (m *Metrics) Lost(signal string, n int) {
 	if m.lost != nil {
 		m.lost.WithLabelValues(signal).Add(float64(n))
 	}
 }
 
-// read notes that the configuration was read at a time, or, with an error, refused.
+// read notes that the configuration was read at a time or, if err is not nil, refused.
 func (m *Metrics) read(at time.Time, err error) {
 	if err != nil {
 		m.reloaded.Set(0)

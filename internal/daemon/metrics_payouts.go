@@ -9,14 +9,14 @@ import (
 	"dealhouse/internal/report"
 )
 
-// payoutMetrics are what the newest comparison of each account's payouts found. Before the first one in this process
-// the account has no series: zeros would say that all is well.
+// payoutMetrics has what the newest comparison of each account's payouts found. Before the first comparison in this
+// process the account has no series, because zeros would say that all is well.
 type payoutMetrics struct {
 	payouts                         *prometheus.GaugeVec
 	mixed, altered, orphan, overdue *prometheus.GaugeVec
 
 	mu       sync.Mutex
-	accounts map[string]bool // those that are expected; true when they are compared
+	accounts map[string]bool // the expected accounts; true if their payouts were compared
 }
 
 func newPayoutMetrics(gauge func(name, help string, labels ...string) *prometheus.GaugeVec) *payoutMetrics {
@@ -52,8 +52,8 @@ func (p *payoutMetrics) forget(account string) {
 	}
 }
 
-// SetPayouts says what comparing the payouts of an account found. An account that is not expected, or no longer, stays
-// without series.
+// SetPayouts sets what comparing the payouts of an account found. An account that is not expected, or no longer
+// expected, gets no series.
 func (m *Metrics) SetPayouts(account string, c report.Counts) {
 	p := m.payouts
 	if p == nil {

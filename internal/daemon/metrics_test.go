@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of metrics in deploy/METRICS.md")
 
-// everything is a registry in which each metric has a series.
+// everything returns the metrics of a registry in which each metric has a series.
 func everything(t *testing.T) []*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -45,7 +45,7 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	return families
 }
 
-// The table in deploy/METRICS.md is what the registry says, in both directions.
+// The table in deploy/METRICS.md has exactly the metrics of the registry.
 func TestReadmeMetrics(t *testing.T) {
 	const path, first = "../../deploy/METRICS.md", "| Metric | Type | Labels | Meaning |\n"
 	text, err := os.ReadFile(path)
@@ -73,7 +73,7 @@ func TestReadmeMetrics(t *testing.T) {
 	}
 }
 
-// labels are the names of a family's labels, with the values of those that have a small fixed set.
+// labels returns the names of a family's labels, with their values if these are a small fixed set.
 func labels(f *dto.MetricFamily) string {
 	values := map[string][]string{}
 	var names []string
@@ -99,7 +99,7 @@ func labels(f *dto.MetricFamily) string {
 	return strings.Join(shown, ", ")
 }
 
-// Names, types and help texts are as Prometheus wants them.
+// Names, types and help texts follow the rules of Prometheus.
 func TestMetricsLint(t *testing.T) {
 	problems, err := promlint.NewWithMetricFamilies(everything(t)).Lint()
 	if err != nil {
@@ -129,7 +129,7 @@ func TestForget(t *testing.T) {
 		m.Forget("acme", name)
 	}
 	m.ForgetAccount("acme")
-	m.SetPayouts("acme", report.Reconciliation{}.Counts()) // a comparison that took longer
+	m.SetPayouts("acme", report.Reconciliation{}.Counts()) // a comparison that ends after that
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -36,16 +36,16 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// nightPassword is that of the page.
+// nightPassword is the password of the page.
 const nightPassword = "night-secret-51aa"
 
-// night is a daemon with all that an operator has of it, and a clock that the test moves on.
+// night is a daemon with everything that an operator sees of it, and a clock that the test moves.
 type night struct {
 	*bed
 	sim      *apisim.Sim
 	store    *warehouse.Warehouse
 	notifier *notify.Notifier
-	base     string // of the page
+	base     string // address of the page
 	full     atomic.Bool
 	timeline strings.Builder
 
@@ -54,10 +54,10 @@ type night struct {
 	told []string
 }
 
-// TestNightInBrowser is a night in which much goes wrong: the key breaks, the API is down for an hour, a guard trips, a
-// receiver of notifications is down, the disk fills. What page, API, notifications and metrics said at each moment is a
-// golden file. All of it heals without a restart; the only thing that an operator does, in a real browser, is to
-// agree to a deletion.
+// TestNightInBrowser plays a night in which much goes wrong: the key is refused, the API is down for an hour, a guard
+// stops a run, a receiver of notifications is down, the disk fills up. A golden file has what page, API, notifications
+// and metrics said at each moment. Everything recovers without a restart. The only thing that an operator does, in a
+// real browser, is to agree to a deletion.
 func TestNightInBrowser(t *testing.T) {
 	n := newNight(t)
 	n.pass(20 * time.Minute)
@@ -91,7 +91,7 @@ func TestNightInBrowser(t *testing.T) {
 	n.say("an operator agrees, on the page")
 
 	n.full.Store(true)
-	n.pass(62 * time.Minute) // a moment after an attempt: the warehouse, whose clock is the real one, dates the last success
+	n.pass(62 * time.Minute) // just after an attempt, since the warehouse's real clock dates the last success
 	n.say("the disk is full")
 	n.full.Store(false)
 	n.pass(35 * time.Minute)
@@ -167,7 +167,7 @@ func newNight(t *testing.T) *night {
 	return n
 }
 
-// disk fails what writes while the disk is full.
+// disk wraps a connection so that what writes fails while the disk is full.
 func (n *night) disk(c driver.Conn) driver.Conn { return &fullDisk{c, &n.full} }
 
 // receive takes one notification, as the receiver.
@@ -192,20 +192,20 @@ func (n *night) receiver(down bool) {
 	n.down = down
 }
 
-// pass lets time pass, minute by minute: the daemon does what is due, and tells what is to be told.
+// pass lets time pass, minute by minute: the daemon does what is due, and sends its notifications.
 func (n *night) pass(d time.Duration) {
 	n.t.Helper()
 	for end := n.clock().Add(d); n.clock().Before(end); {
 		n.advance(time.Minute)
 		n.until("all runs have ended", n.allIdle)
-		_ = n.notifier.Turn(n.t.Context()) // that it cannot is told
+		_ = n.notifier.Turn(n.t.Context()) // a failure to send is shown on the page
 	}
 }
 
-// byWarehouse are times by the clock of the warehouse, which is the real one.
+// byWarehouse matches times by the clock of the warehouse, which is the real clock.
 var byWarehouse = regexp.MustCompile(`\d\d:\d\d UTC`)
 
-// say writes down what is to be seen at this moment.
+// say writes down what can be seen at this moment.
 func (n *night) say(what string) {
 	n.t.Helper()
 	n.advance(time.Second)
@@ -293,7 +293,7 @@ func (n *night) halve() {
 	}
 }
 
-// consent is what the operator does: from the headline to the button.
+// consent does what the operator does: it goes from the headline to the button.
 func (n *night) consent() {
 	n.t.Helper()
 	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{

@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisor speaks systemd's protocol sd_notify to whoever has started the daemon. The zero supervisor is none.
+// supervisor speaks systemd's protocol sd_notify to the program that has started the daemon. The zero
+// supervisor sends nothing.
 type supervisor struct {
 	socket   string
 	watchdog time.Duration // how often it expects a ping; 0: never
 	log      *slog.Logger
 }
 
-// newSupervisor finds it in the environment.
+// newSupervisor finds the supervisor in the environment.
 func newSupervisor(env []string, log *slog.Logger) *supervisor {
 	s := &supervisor{log: log}
 	values := map[string]string{}
@@ -32,7 +33,7 @@ func newSupervisor(env []string, log *slog.Logger) *supervisor {
 		return s
 	}
 	if strings.HasPrefix(s.socket, "@") {
-		s.socket = "\x00" + s.socket[1:] // an abstract one
+		s.socket = "\x00" + s.socket[1:] // an abstract socket
 	}
 	usec, err := strconv.ParseInt(values["WATCHDOG_USEC"], 10, 64)
 	if pid := values["WATCHDOG_PID"]; err == nil && usec > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
@@ -49,14 +50,15 @@ func (s *supervisor) notify(lines ...string) {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.socket, Net: "unixgram"})
 	if err == nil {
 		_, err = conn.Write([]byte(strings.Join(lines, "\n")))
-		_ = conn.Close() // a datagram is on its way, or is not
+		_ = conn.Close() // closing cannot lose a datagram that was sent
 	}
 	if err != nil {
 		s.log.Warn("could not notify the supervisor", "error", err)
 	}
 }
 
-// reloading says since when, as Type=notify-reload wants it: on the clock that both share.
+// reloading tells the supervisor that a reload has begun, with its time by the monotonic clock, as
+// Type=notify-reload requires.
 func (s *supervisor) reloading() {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// lookEvery is how often the daemon looks for what operators have asked for through the warehouse.
+// lookEvery is how often the daemon looks for requests of operators in the warehouse.
 const lookEvery = 5 * time.Second
 
 // CancelError is the cause of a run that an operator has stopped.
@@ -25,7 +25,7 @@ func (e *CancelError) Error() string { return "cancelled by " + e.By }
 // owed is what a stream must do as soon as it can, whatever its schedule says.
 type owed struct{ run, full bool }
 
-// Act carries out what an operator asks for, and records it before (daemon-10). Its error is a *web.RefusalError, a
+// Act records what an operator requests, and then carries it out (daemon-10). Its error is a *web.RefusalError, a
 // *warehouse.KeyReusedError, or says why the warehouse could not record it.
 func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error) {
 	d.acting.Lock()
@@ -55,9 +55,9 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 	return acted, d.carryOut(ctx, acted.Action)
 }
 
-// Ask records what an operator asks for through the warehouse: a pause, its end, or consent, where a zero RunID is the
-// run that a guard stopped last. A daemon notices within seconds, wherever it runs, and a sync when it begins. Its
-// error is a *web.RefusalError, or says why the warehouse could not record it.
+// Ask records what an operator requests through the warehouse: a pause, its end, or consent. For consent, a zero RunID
+// means the run that a guard stopped last. A daemon notices the request within seconds, wherever it runs, and a sync
+// when it begins. Its error is a *web.RefusalError, or says why the warehouse could not record it.
 func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted web.Acted, err error) {
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume:
@@ -91,7 +91,7 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 	return acted, err
 }
 
-// latestGuarded fills in the run that a consent is about, where none is named.
+// latestGuarded fills in the run that a consent is about, if none is named.
 func latestGuarded(ctx context.Context, w *warehouse.Warehouse, a *warehouse.Action) error {
 	if a.RunID != uuid.Nil {
 		return nil
@@ -103,7 +103,7 @@ func latestGuarded(ctx context.Context, w *warehouse.Warehouse, a *warehouse.Act
 	return err
 }
 
-// agreed is the number of deletions that a consent allows: those of the run that a guard stopped last.
+// agreed returns the number of deletions that a consent allows: those of the run that a guard stopped last.
 func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (uint64, error) {
 	guarded, err := w.GuardedRun(ctx, warehouse.StreamID{Account: a.Account, Stream: a.Stream})
 	switch {
@@ -118,7 +118,7 @@ func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (ui
 	return guarded.Deletes, nil
 }
 
-// foresee returns what an action would do now. Done is whether there is something to do.
+// foresee returns what an action would do now. acted.Done says whether there is something to do.
 func (d *Daemon) foresee(ctx context.Context, a warehouse.Action) (acted web.Acted, err error) {
 	asked := d.inLoop(ctx, func(l *loop) { acted, err = l.foresee(a) })
 	return acted, errors.Join(asked, err)
@@ -146,8 +146,8 @@ func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
 	return d.inLoop(ctx, func(l *loop) { l.carryOut(a) })
 }
 
-// directives are what operators have asked for. Of two readings the one that began later knows at least as much: the
-// other must not take effect after it, or a pause would end by itself.
+// directives has what operators have requested, as one reading found it. Of two readings, the one that began later
+// knows at least as much. The other must not take effect after it, or a pause would end by itself.
 type directives struct {
 	warehouse.Directives
 	reading uint64
@@ -173,7 +173,8 @@ func (d *Daemon) applyRequests(ctx context.Context) error {
 	})
 }
 
-// applyRequestsAgain looks from time to time: commands write to the warehouse, and so do other machines.
+// applyRequestsAgain calls applyRequests from time to time, because commands and other machines write
+// requests to the warehouse too.
 func (d *Daemon) applyRequestsAgain(ctx context.Context) {
 	looks := d.o.looks
 	if looks == nil {
@@ -214,7 +215,7 @@ func refusef(format string, args ...any) error {
 	return &web.RefusalError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// nameOf is what an action is about, in a sentence.
+// nameOf returns what an action is about, for a sentence.
 func nameOf(a warehouse.Action) string {
 	if a.Stream == "" {
 		return "account " + a.Account
@@ -222,7 +223,7 @@ func nameOf(a warehouse.Action) string {
 	return strings.ReplaceAll(a.Stream, "_", " ") + " of " + a.Account
 }
 
-// targets are the streams that an action is about.
+// targets returns the streams that an action is about.
 func (l *loop) targets(a warehouse.Action) (all []*entry) {
 	for _, e := range l.timetable.entries {
 		if e.Job.Account == a.Account && (a.Stream == "" || e.Job.Stream.Name == a.Stream) {
@@ -255,7 +256,7 @@ func (l *loop) foresee(a warehouse.Action) (web.Acted, error) {
 	return web.Acted{}, refusef("there is no action %q", a.Action)
 }
 
-// foreseePause is foresee for pausing and resuming, of a stream or an account.
+// foreseePause does the part of foresee for pausing and resuming, of a stream or an account.
 func foreseePause(d warehouse.Directives, a warehouse.Action) (web.Acted, error) {
 	var own, of *warehouse.Action
 	for i, p := range d.Pauses {
@@ -302,7 +303,7 @@ func foreseeCancel(a warehouse.Action, targets []*entry) web.Acted {
 		" will stop. What was read to its end is still loaded, and nothing else."}
 }
 
-// foreseeRun is foresee for all actions that start a run.
+// foreseeRun does the part of foresee for all actions that start a run.
 func (l *loop) foreseeRun(a warehouse.Action, targets []*entry) (web.Acted, error) {
 	var start, running, paused, disabled uint64
 	for _, e := range targets {
@@ -363,7 +364,7 @@ func (l *loop) carryOut(a warehouse.Action) {
 	}
 }
 
-// direct puts the requests of operators that are known by now into effect (daemon-10).
+// direct puts the newest known requests of operators into effect (daemon-10).
 func (l *loop) direct(d directives) {
 	if d.reading < l.directives.reading {
 		d = l.directives

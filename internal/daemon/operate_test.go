@@ -19,7 +19,7 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// operated runs a daemon on a warehouse of its own, with streams that ran once and have an hour until the next time.
+// operated runs a daemon on a warehouse of its own. Its streams ran once, and have an hour until the next time.
 func operated(t *testing.T, w *warehouse.Warehouse, plan *Plan, change func(*bed, *Options)) *bed {
 	t.Helper()
 	b := start(t, plan, func(b *bed, o *Options) {
@@ -61,7 +61,7 @@ func (b *bed) refuses(action, stream, says string) {
 	}
 }
 
-// recorded is how many actions of a kind the warehouse has.
+// recorded returns how many actions of a kind the warehouse has.
 func (b *bed) recorded(action string) (n int) {
 	b.t.Helper()
 	all, err := b.o.Warehouse.Actions(b.t.Context(), 1000)
@@ -85,7 +85,8 @@ func hourly(t *testing.T, streams ...string) *Plan {
 	return p
 }
 
-// A run is started when an operator asks for it, once however often that is, and every one that is started is recorded.
+// A run is started when an operator requests it, once however often it is requested, and every action
+// that starts one is recorded.
 func TestRunNow(t *testing.T) {
 	b := operated(t, open(t), hourly(t, "coupons", "payouts"), nil)
 	b.does(warehouse.ActionRun, "coupons", "starts now")
@@ -117,7 +118,7 @@ func TestRunNow(t *testing.T) {
 	}
 }
 
-// A stream that failed and is run now has its next attempt then, not twice.
+// If a stream that failed is run by an operator, that is its next attempt: it does not run twice.
 func TestRunNowInsteadOfRetry(t *testing.T) {
 	b := operated(t, open(t), hourly(t, "coupons"), nil)
 	b.advance(30 * time.Minute)
@@ -128,7 +129,7 @@ func TestRunNowInsteadOfRetry(t *testing.T) {
 	b.idle()
 }
 
-// What is paused starts no run, by whatever cause; what came due meanwhile is made up for by one run (daemon-10).
+// A paused stream starts no run, whatever the reason. One run makes up for what came due meanwhile (daemon-10).
 func TestPause(t *testing.T) {
 	w := open(t)
 	plan := hourly(t, "coupons", "payouts")
@@ -154,7 +155,7 @@ func TestPause(t *testing.T) {
 	b.does(warehouse.ActionReload, "", "in force")
 	b.advance(30 * time.Minute)
 	b.finish(b.begins("payouts"))
-	b.advance(30 * time.Minute) // two times of the coupons, and a full read, have come and gone
+	b.advance(30 * time.Minute) // two times of the coupons, and a full read, have passed
 	b.does(warehouse.ActionPause, "", "Account acme is paused")
 	b.advance(30 * time.Minute)
 	b.idle()
@@ -178,7 +179,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A pause survives the daemon, and one that another process writes is noticed.
+// A pause survives a restart of the daemon, and a pause that another process writes is noticed.
 func TestPauseSurvives(t *testing.T) {
 	w := open(t)
 	first := operated(t, w, hourly(t, "coupons"), nil)
@@ -326,7 +327,7 @@ func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
 	return d.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// Where the disk is full, who asks is told what to do, and not only what the engine says.
+// If the disk is full, the answer to a request says what to do, and not only what the engine says.
 func TestFullDiskIsAdvised(t *testing.T) {
 	t.Parallel()
 	full := &atomic.Bool{}
@@ -344,7 +345,7 @@ func TestFullDiskIsAdvised(t *testing.T) {
 	}
 }
 
-// A reload tells who asked what came of it.
+// Whoever requests a reload gets its result.
 func TestReloadByOperator(t *testing.T) {
 	bad := errors.New("line 3: nobody understands this")
 	var err error
@@ -360,7 +361,7 @@ func TestReloadByOperator(t *testing.T) {
 	}
 }
 
-// While the daemon shuts down nothing starts, and what runs can be cancelled no more than by the grace.
+// While the daemon shuts down nothing starts, and only the end of the grace stops what runs.
 func TestNoActionInDrain(t *testing.T) {
 	b := operated(t, open(t), hourly(t, "coupons"), nil)
 	b.does(warehouse.ActionRun, "coupons", "")

@@ -15,14 +15,14 @@ type Plan struct {
 	Streams []Stream // in the order of the configuration
 	// Jitter is the longest delay of a run after its time.
 	Jitter time.Duration
-	// Grace is how long runs under way may go on after the daemon was asked to stop.
+	// Grace is how long runs under way may continue after the daemon was asked to stop.
 	Grace time.Duration
-	// Retry is when a stream whose run failed is tried again.
+	// Retry says when a stream whose run failed is tried again.
 	Retry Retry
-	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at once;
-	// may be nil. What it does is part of the run: its context ends with the run's.
+	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at
+	// once; may be nil. Its work is part of the run: its context ends with the run's.
 	After func(ctx context.Context, results []syncer.Result)
-	// Adopted is called when the plan has been put in force, by the loop: it must not take long. May be nil.
+	// Adopted is called by the loop when the plan has been put in force. It must not take long. May be nil.
 	Adopted func()
 	// Beside is called after Adopted, in a goroutine of its own; may be nil. Its context ends with that of the runs.
 	Beside func(ctx context.Context)
@@ -50,14 +50,14 @@ type entry struct {
 	settings      *settings         // of the next run
 	looked        time.Time         // when the last run that succeeded started
 	running       *attempt          // nil when idle
-	exported      bool              // it has series among the metrics
-	lastError     string            // of the last run of this process; empty when it succeeded
+	exported      bool              // it has series in the metrics
+	lastError     string            // of the last run of this process; empty if it succeeded
 	failedAt      time.Time         // when that run ended
 	refused       usedKey           // the key that the service refused in that run
-	failures      failures          // in a row
-	paused        *warehouse.Action // by an operator; nil when it is not
-	consent       uuid.UUID         // of an operator, that a run was last started for
-	owed          owed              // to operators, and after a pause to the schedule
+	failures      failures          // in a row, until now
+	paused        *warehouse.Action // by an operator; nil if it is not paused
+	consent       uuid.UUID         // the last consent of an operator that a run was started for
+	owed          owed              // what operators, and after a pause the schedule, have requested
 }
 
 // attempt is a run under way.
@@ -71,11 +71,11 @@ type attempt struct {
 	cancelled bool // by an operator
 }
 
-// settings are a plan in use.
+// settings is a plan in use.
 type settings struct {
 	*Plan
-	users   int  // runs that started with it
-	retired bool // another plan is in force, or none
+	users   int  // runs under way that started with it
+	retired bool // no longer in force
 	warned  remarks
 }
 
@@ -85,7 +85,7 @@ func (s *settings) leave() {
 	s.freeUnused()
 }
 
-// retire notes that no more runs start with the settings. nil settings are those before the first.
+// retire notes that no more runs start with the settings. s is nil before the first plan.
 func (s *settings) retire() {
 	if s != nil {
 		s.retired = true
@@ -141,7 +141,7 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 	return e
 }
 
-// next is when the stream runs next; zero: never by itself.
+// next returns when the stream runs next; zero: never by itself.
 func (e *entry) next() (next time.Time) {
 	if e.paused != nil {
 		return next
@@ -154,7 +154,7 @@ func (e *entry) next() (next time.Time) {
 	return next
 }
 
-// staleAfter is the age of the last success from which on the stream is late: one scheduled run was left out, or
+// staleAfter returns the age of the last success from which on the stream is late: one scheduled run was left out, or
 // failed. It is at least the time from the last run to the second one after it, because in the middle of a pause, such
 // as the night of "*/5 8-18 * * *", the next times do not show the pause.
 func (e *entry) staleAfter(now time.Time) time.Duration {

@@ -7,13 +7,13 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// reloadEvery is the least time between the beginnings of two reloads: endless requests do not keep the
-// daemon from its runs.
+// reloadEvery is the least time between the beginnings of two reloads, so that endless requests do not keep
+// the daemon from its runs.
 const reloadEvery = time.Second
 
-// reload reads the configuration in a goroutine of its own: a file on a network disk may take its time. While one is
-// under way, or has only just begun, it is put off (daemon-6). answer is told what came of it, unless it is nil; it has
-// room for that.
+// reload reads the configuration in a goroutine of its own, because a file on a network disk may be slow. If a reload
+// is under way, or has begun less than reloadEvery ago, the new one is put off (daemon-6). Its result is sent to
+// answer, unless that is nil; answer must have room for it.
 func (l *loop) reload(ctx context.Context, answer chan error) {
 	if l.o.Load == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever waits for a reload when the daemon ends is told that it does, also where theirs was put off.
+// Whoever waits for a reload when the daemon ends gets an answer that says so, even if their reload was put off.
 func TestReloadsAreAnsweredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	loads := make(chan error)
@@ -30,7 +30,7 @@ func TestReloadsAreAnsweredAtTheEnd(t *testing.T) {
 			if err == nil {
 				t.Errorf("reload %d is said to be in force", i+1)
 			}
-		default: // it is told before the daemon ends
+		default: // it gets an answer before the daemon ends
 			t.Errorf("nobody answers who asked for reload %d", i+1)
 		}
 	}

@@ -8,30 +8,31 @@ import (
 	"dealhouse/internal/syncer"
 )
 
-// Retry is how long a stream whose run failed waits to be tried again, one failure in a row after the other; the last
-// pause stands for all further ones. Empty: it waits for its next time.
+// Retry has the pauses after which a stream is tried again: after the first failed run in a row, after the second, and
+// so on. The last pause is used for all further failures. Empty: the stream waits for its next time.
 type Retry []time.Duration
 
-// pause is that after so many failures in a row, the last with err; 0: none, the stream waits for its next time.
+// pause returns the pause after this number of failures in a row, of which the last one had err. 0 means that the
+// stream waits for its next time.
 func (r Retry) pause(failures int, err error) time.Duration {
 	if len(r) == 0 {
 		return 0
 	}
 	if _, guarded := errors.AsType[*syncer.GuardError](err); guarded {
-		return 0 // a person must look, and a retry would end in the same way
+		return 0 // a person must look, and a retry would be stopped too
 	}
 	pause := r[min(failures, len(r))-1]
 	api, _ := errors.AsType[*dealapi.Error](err)
 	switch {
 	case api == nil:
 		return pause
-	case lasting(api.Kind): // a person has to act, which takes as long as it takes
+	case lasting(api.Kind): // a person has to act, which may take long
 		return max(pause, r[len(r)-1])
 	}
 	return max(pause, api.RetryAfter)
 }
 
-// lasting reports whether an answer of the API comes again until somebody changes something.
+// lasting reports whether the API repeats an answer until somebody changes something.
 func lasting(k dealapi.Kind) bool {
 	switch k {
 	case dealapi.KindAuth, dealapi.KindBadRequest, dealapi.KindNotFound, dealapi.KindRedirect, dealapi.KindConfig, dealapi.KindTooLarge:
@@ -41,17 +42,17 @@ func lasting(k dealapi.Kind) bool {
 	}
 }
 
-// failures are the failed runs of a stream in a row, of this process, and when it is tried again.
+// failures has how many runs of a stream failed in a row, in this process, and when it is tried again.
 type failures struct {
 	count int
 	again time.Time // zero: not before its next time
-	full  bool      // the last one read everything: the next has to as well
+	full  bool      // the last run should have read everything: the next one must
 }
 
 // failed plans the run after one that failed, unless the stream runs before then anyway (daemon-9).
 func (e *entry) failed(was *attempt, err error, now time.Time) {
 	f := failures{count: e.failures.count + 1}
-	next := e.next() // it runs by its schedule, so the pause after the last failure is over
+	next := e.next() // by the schedule only: turn has cleared the pause before
 	e.failures = failures{count: f.count}
 	retry := e.settings.Retry
 	pause := retry.pause(f.count, err)
@@ -67,7 +68,7 @@ func (e *entry) failed(was *attempt, err error, now time.Time) {
 	e.failures = f
 }
 
-// replan plans again after the clock was set back.
+// replan brings the next attempt forward after the clock was set back.
 func (f *failures) replan(now time.Time, r Retry) {
 	if len(r) == 0 || f.again.IsZero() {
 		return

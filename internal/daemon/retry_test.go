@@ -25,7 +25,7 @@ func failing(err error) func() (warehouse.RunRecord, error) {
 	}
 }
 
-// What a failure is worth: how long the stream waits after several of them.
+// How long a stream waits after several failures, by their kind.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	api := func(k dealapi.Kind) error { return fmt.Errorf("reading: %w", &dealapi.Error{Kind: k}) }
@@ -60,7 +60,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// A stream whose run failed is tried again, ever later, and by its schedule again once it has succeeded (daemon-9).
+// A stream whose run failed is tried again, after longer and longer pauses. Once it has succeeded, it runs by its
+// schedule again (daemon-9).
 func TestFailedRunIsTriedAgain(t *testing.T) {
 	b := start(t, &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "coupons", "0 */8 * * *", "")}}, nil)
 	b.finishAs(b.begins("coupons"), failing(errors.New("no route")))
@@ -94,7 +95,8 @@ func TestFailedRunIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The next time comes first where it is sooner, and what a guard has stopped waits for it.
+// If the next time is sooner than the next attempt, the stream runs then. A stream that a guard has stopped
+// waits for its next time.
 func TestNextTimeIsSooner(t *testing.T) {
 	b := start(t, &Plan{Retry: Retry{10 * time.Minute},
 		Streams: []Stream{planned(t, "acme", "coupons", "*/5 * * * *", "")}}, nil)
@@ -109,7 +111,8 @@ func TestNextTimeIsSooner(t *testing.T) {
 	b.idle()
 }
 
-// A full read that failed is tried again as one, as often as there are pauses, and then gives way to what is new.
+// A full read that failed is tried again as a full read, as often as there are pauses. After
+// that, only changes are read.
 func TestFailedFullReadStaysFull(t *testing.T) {
 	b := start(t, &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "transactions", "0 * * * *", "30 12 * * *")}},
 		nil)
@@ -129,7 +132,7 @@ func TestFailedFullReadStaysFull(t *testing.T) {
 	}
 }
 
-// Where a full read failed and the next time comes before the next attempt, that one reads everything.
+// If a full read failed and the next time comes before the next attempt, the run at that time reads everything.
 func TestFullReadAtTheNextTime(t *testing.T) {
 	b := start(t, &Plan{Retry: Retry{time.Hour},
 		Streams: []Stream{planned(t, "acme", "transactions", "*/10 * * * *", "30 12 * * *")}}, nil)
@@ -148,7 +151,7 @@ func TestFullReadAtTheNextTime(t *testing.T) {
 	}
 }
 
-// Whoever changes the configuration may have mended what failed: it runs at once, and nothing else does.
+// A change of the configuration may have solved a problem: what failed runs at once, and nothing else does.
 func TestReloadTriesWhatFailed(t *testing.T) {
 	next := &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "coupons", "0 */8 * * *", ""),
 		planned(t, "acme", "payouts", "0 */8 * * *", "")}}
@@ -176,7 +179,7 @@ func TestReloadTriesWhatFailed(t *testing.T) {
 	}
 }
 
-// A clock that was set back makes nobody wait longer than a pause.
+// After the clock was set back, no stream waits longer than the longest pause.
 func TestRetryAfterClockWasSetBack(t *testing.T) {
 	b := start(t, &Plan{Retry: usual, Streams: []Stream{planned(t, "acme", "coupons", "0 0 * * *", "")}}, nil)
 	b.finishAs(b.begins("coupons"), failing(errors.New("no route")))

@@ -15,14 +15,14 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// start starts a run in a goroutine of its own, which was due at a time.
+// start starts a run in a goroutine of its own. due is when the run was due by its schedule.
 func (l *loop) start(e *entry, full bool, now, due time.Time) {
 	ctx, cancel := context.WithCancelCause(l.runs)
 	e.running = &attempt{since: now, full: full, settings: e.settings, key: keyOf(e.Job.Client), cancel: cancel}
 	e.settings.users++
 	job, set := e.Job, e.settings
 	job.Full = full
-	if !due.After(now) { // otherwise someone has asked for it
+	if !due.After(now) { // otherwise an operator has requested it
 		job.Due = due
 	}
 	go func() {
@@ -31,7 +31,7 @@ func (l *loop) start(e *entry, full bool, now, due time.Time) {
 	}()
 }
 
-// perform makes one run with all that follows it, and logs how it ended.
+// perform makes one run and does all that follows it, and logs how the run ended.
 func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syncer.Result {
 	result := syncer.Result{Job: job}
 	ctx, ended := syncer.StartSpan(ctx, job)
@@ -41,7 +41,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 		return err
 	})
 	result.Err = err
-	if result.Record.Account == "" { // it ended before it had one
+	if result.Record.Account == "" { // it ended before it had a record
 		result.Record.Account, result.Record.Stream, result.Record.Outcome = job.Account, job.Stream.Name, warehouse.OutcomeFailed
 	}
 	if err != nil && result.Record.StartedAt.IsZero() {
@@ -61,7 +61,7 @@ func (d *Daemon) perform(ctx context.Context, job syncer.Job, set *settings) syn
 	return result
 }
 
-// goBeside lets a plan do what goes on beside its runs.
+// goBeside calls plan.Beside, and logs a panic.
 func (l *loop) goBeside(plan *Plan) {
 	err := syncer.Contain(func() error {
 		plan.Beside(l.runs)
@@ -75,7 +75,7 @@ func (l *loop) goBeside(plan *Plan) {
 // saveTimeout bounds writing the row of a run that failed before it had one.
 const saveTimeout = 5 * time.Second
 
-// record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run is accounted for.
+// record writes a row to sync_runs for a run that ended before it had one, so that each scheduled run has a row.
 func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.o.saves)
 	defer cancel()
@@ -90,11 +90,11 @@ func (d *Daemon) record(ctx context.Context, r *warehouse.RunRecord, cause error
 	}
 }
 
-// observeEvery is how often the metrics are brought up to date with the warehouse. Runs of this process do that for
-// themselves.
+// observeEvery is how often the metrics are updated from the warehouse. Runs of this process update
+// their own metrics at once.
 const observeEvery = 5 * time.Minute
 
-// observe brings the metrics up to date with what the warehouse has, by whomever it was loaded.
+// observe updates the metrics from the warehouse, so that they include what other processes loaded.
 func (d *Daemon) observe(ctx context.Context) error {
 	last, now := d.observed.Load(), d.now().UnixNano()
 	if age := time.Duration(now - last); last != 0 && age >= 0 && age < observeEvery ||
@@ -103,13 +103,13 @@ func (d *Daemon) observe(ctx context.Context) error {
 	}
 	all, err := d.o.Warehouse.Status(ctx)
 	if err != nil {
-		return err // the next run says what is wrong with the warehouse
+		return err // not logged: the next run reports what is wrong with the warehouse
 	}
 	d.o.Metrics.Syncer.Observe(all)
 	return nil
 }
 
-// logResult writes how a run ended to the log: once, and here.
+// logResult logs how a run ended. No other function does.
 func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks) {
 	t, c := r.Record.Totals, r.Record.Changes
 	log := d.log.With("account", r.Job.Account, "stream", r.Job.Stream.Name, "run_id", r.Record.RunID)
@@ -140,14 +140,15 @@ func (d *Daemon) logResult(ctx context.Context, r syncer.Result, warned *remarks
 	}
 }
 
-// remarks are the warnings that were logged since the plan took effect. A warning that every run repeats, such as an
+// remarks has the warnings that were logged since the plan took effect. A warning that every run repeats, such as an
 // unknown field, is logged only once; sync_runs has it for each run.
 type remarks struct {
 	mu   sync.Mutex
 	made map[warehouse.StreamID][]string
 }
 
-// mostRemarks bounds what is remembered of a stream: warnings with counts and times in them never come again.
+// mostRemarks is the largest number of warnings that are remembered of a stream: those with counts and times
+// in them never occur again.
 const mostRemarks = 100
 
 // add reports whether a warning is new, and remembers it.
@@ -188,7 +189,8 @@ func (l *loop) finish(e ended) {
 	l.timetable.dropLeft(l.o.Metrics)
 }
 
-// progress is how far the runs under way are. They report it often, from many goroutines, so it is not the loop's.
+// progress has how far the runs under way are. They report it often, from many goroutines, so it
+// does not belong to the loop.
 type progress struct {
 	mu   sync.Mutex
 	runs map[warehouse.StreamID]syncer.Progress
@@ -219,7 +221,7 @@ func (p *progress) of(account, stream string) *syncer.Progress {
 	return &u
 }
 
-// summary is the daemon in a line, for the supervisor's status.
+// summary describes the daemon in a line, for the supervisor's status.
 func (l *loop) summary() string {
 	enabled := 0
 	for _, e := range l.timetable.entries {

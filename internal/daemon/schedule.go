@@ -8,15 +8,16 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule says when something is to happen. The zero Schedule never comes.
+// Schedule says when something is to happen. The zero Schedule means never.
 type Schedule struct {
 	Text string // as configured
 	cron cron.Schedule
 	zone *time.Location
 }
 
-// ParseSchedule reads five cron fields, a descriptor such as @daily, or "@every 10m". A schedule that does not name its
-// time zone itself ("CRON_TZ=Europe/Paris 30 2 * * *") is in the given one. Empty text is the zero Schedule.
+// ParseSchedule reads five cron fields, a descriptor such as @daily, or "@every 10m". A schedule may name
+// its time zone, as "CRON_TZ=Europe/Paris 30 2 * * *" does; otherwise it is in the given zone. Empty text
+// gives the zero Schedule.
 func ParseSchedule(text string, zone *time.Location) (Schedule, error) {
 	if text == "" {
 		return Schedule{}, nil
@@ -28,7 +29,7 @@ func ParseSchedule(text string, zone *time.Location) (Schedule, error) {
 	return Schedule{Text: text, cron: parsed, zone: zone}, nil
 }
 
-// Next is the first time after t; zero when there is none.
+// Next returns the first time after t, zero if there is none.
 func (s Schedule) Next(t time.Time) time.Time {
 	if s.cron == nil {
 		return time.Time{}
@@ -36,14 +37,14 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return s.cron.Next(t.In(s.zone))
 }
 
-// sameAs reports whether two schedules come at the same times.
+// sameAs reports whether two schedules have the same times.
 func (s Schedule) sameAs(o Schedule) bool {
 	return s.Text == o.Text && (s.cron == nil || s.zone.String() == o.zone.String())
 }
 
-// longestGap is the longest time between two of the next times.
+// longestGap returns the longest time between two consecutive times, of the next ten or so.
 func (s Schedule) longestGap(now time.Time) time.Duration {
-	const ahead = 10 // more than a week of days, so that a pause at the weekend is among them
+	const ahead = 10 // more than a week of daily times, so that a weekend is among them
 	longest := time.Duration(0)
 	at := s.Next(now)
 	for i := 0; i < ahead && !at.IsZero(); i++ {
@@ -56,8 +57,8 @@ func (s Schedule) longestGap(now time.Time) time.Duration {
 	return longest
 }
 
-// LateAfter is the age of the last success from which on a stream with this schedule is late: one run was left out, or
-// failed. Each run starts after its time by the delay. 0: it is never late.
+// LateAfter returns the age of the last success from which on a stream with this schedule is late: one run was left
+// out, or failed. Each run starts later than its time by delay. 0 means that it is never late.
 func (s Schedule) LateAfter(now time.Time, delay time.Duration) time.Duration {
 	gap := s.longestGap(now)
 	if gap == 0 {
@@ -66,14 +67,14 @@ func (s Schedule) LateAfter(now time.Time, delay time.Duration) time.Duration {
 	return max(2*gap+delay, time.Minute)
 }
 
-// slot is a schedule with the time that comes next.
+// slot is a schedule with its next time.
 type slot struct {
 	Schedule
 	delay time.Duration // after each time, so that not everything starts at once
 	at    time.Time     // without the delay; zero: never
 }
 
-// planned is when the next run starts.
+// planned returns when the next run starts.
 func (s *slot) planned() time.Time {
 	if s.at.IsZero() {
 		return time.Time{}
@@ -87,7 +88,7 @@ func (s *slot) due(now time.Time) bool { return !s.at.IsZero() && !now.Before(s.
 // not count every second.
 const mostCounted = 10_000
 
-// pass goes on to the first time that has not come, and counts those that have.
+// pass moves on to the first time that is still to come, and returns how many times have passed.
 func (s *slot) pass(now time.Time) (passed int) {
 	for ; s.due(now); passed++ {
 		if passed == mostCounted {
@@ -99,8 +100,8 @@ func (s *slot) pass(now time.Time) (passed int) {
 	return passed
 }
 
-// planFirst plans the first time for something that was last done at last (zero: never). If last lies in the future,
-// the clock has been set back since: nothing waits for that time to come again (daemon-2).
+// planFirst plans the first time for something that was last done at last (zero: never). If last is in the future, the
+// clock has been set back since: nothing waits for that time to come again (daemon-2).
 func (s *slot) planFirst(last, now time.Time) {
 	if last.After(now) {
 		last = now
@@ -118,12 +119,13 @@ func (s *slot) replan(now time.Time) {
 	}
 }
 
-// spread is the delay of a stream, from 0 up to jitter: always the same one, so that runs keep their distance in time.
+// spread returns the delay of a stream, from 0 up to jitter. It is always the same, so that runs stay at
+// the same distance in time.
 func spread(account, stream string, jitter time.Duration) time.Duration {
 	if jitter <= 0 {
 		return 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(account + "\x00" + stream)) // a hash takes everything
+	_, _ = h.Write([]byte(account + "\x00" + stream)) // writing to a hash cannot fail
 	return time.Duration(h.Sum64() % uint64(jitter)).Truncate(time.Millisecond)
 }

@@ -127,7 +127,7 @@ func TestStaleAfter(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
-	// During a pause it is the pause that counts, however short the times after it follow each other.
+	// During a pause, the pause counts, however close to each other the times after it are.
 	e := entry{runs: slot{Schedule: schedule(t, "*/5 8-18 * * *", "UTC"), delay: 10 * time.Second},
 		looked: at(t, "2026-07-01T18:55:10Z")}
 	for clock, want := range map[string]string{

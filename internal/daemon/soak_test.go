@@ -33,9 +33,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestSoak runs the daemon for SOAK_SECONDS (60) against a service whose world moves on and of which every twentieth
-// request goes wrong, with every stream every few seconds. Nothing may grow after the first third, every scheduled run
-// is accounted for in sync_runs, and in the end the views equal the truth.
+// TestSoak runs the daemon for SOAK_SECONDS (60), with every stream every few seconds, against a service whose world
+// changes and at which every twentieth request goes wrong. Nothing may grow after the first third, every scheduled run
+// has a row in sync_runs, and in the end the views equal the truth.
 func TestSoak(t *testing.T) {
 	seconds, err := strconv.Atoi(os.Getenv("SOAK_SECONDS"))
 	if err != nil {
@@ -73,7 +73,7 @@ func TestSoak(t *testing.T) {
 		len(samples))
 }
 
-// soak is a daemon on a world that moves.
+// soak is a daemon on a world that changes.
 type soak struct {
 	*Daemon
 	sim      *apisim.Sim
@@ -154,7 +154,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// fault goes wrong with one request in twenty, in every way there is.
+// fault lets one request in twenty go wrong, in every possible way.
 func (s *soak) fault(*http.Request) apisim.Fault {
 	if rand.IntN(20) > 0 {
 		return apisim.Fault{}
@@ -172,7 +172,7 @@ func (s *soak) fault(*http.Request) apisim.Fault {
 	}[rand.IntN(8)]
 }
 
-// sample is what must not grow.
+// sample has the numbers that must not grow.
 type sample struct {
 	goroutines, files int
 	heap              uint64
@@ -200,8 +200,8 @@ func (s *soak) sample(t *testing.T) sample {
 	return sample{goroutines: runtime.NumGoroutine(), files: files, heap: m.HeapAlloc}
 }
 
-// checkGrowth compares the last third with the one after the warm-up. What runs at a moment differs from one to the
-// next, so it is the medians that are compared, and some slack is given.
+// checkGrowth compares the last third with the one after the warm-up. What runs differs from moment to moment, so it
+// compares the medians, and allows some growth.
 func checkGrowth(t *testing.T, samples []sample) {
 	t.Helper()
 	third := len(samples) / 3
@@ -246,7 +246,7 @@ func (s *soak) settle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A walk may go on from before, and transactions need a whole read to see what vanished.
+		// A walk may be continued from before, and only a full read of transactions shows what vanished.
 		late := slices.ContainsFunc(all, func(x warehouse.StreamStatus) bool {
 			looked := x.LookedAt
 			if x.Stream == "transactions" {
@@ -263,8 +263,8 @@ func (s *soak) settle(t *testing.T) {
 	}
 }
 
-// checkRuns wants every run that was begun in sync_runs, with the outcome that it had. A walk that goes on is the run
-// that it goes on with, and ended as it did the last time.
+// checkRuns wants every run that was begun to be in sync_runs, with its outcome. A continued walk is the same run as
+// before, and has the outcome of its last attempt.
 func (s *soak) checkRuns(t *testing.T) {
 	t.Helper()
 	rows, err := s.store.Conn().Query(t.Context(), "SELECT run_id, outcome FROM sync_runs")

@@ -45,7 +45,7 @@ func open(t *testing.T) *warehouse.Warehouse {
 	return warehousetest.Open(t)
 }
 
-// bed is a daemon whose clock, ticks and runs are the test's.
+// bed is a daemon whose clock, ticks and runs the test controls.
 type bed struct {
 	*Daemon
 	t        *testing.T
@@ -69,12 +69,12 @@ type attempted struct {
 	end chan func() (warehouse.RunRecord, error)
 }
 
-// patience is how long a test waits for what has to come.
+// patience is how long a test waits for something that must happen.
 const patience = 10 * time.Minute
 
 var errTold = errors.New("told to end")
 
-// asEver is what every run notices.
+// asEver is a warning that every run has.
 const asEver = "a field that nobody knows"
 
 const begin = "2026-07-01T12:00:00Z"
@@ -110,7 +110,7 @@ func start(t *testing.T, plan *Plan, change func(*bed, *Options)) *bed {
 	go func() { b.ended <- b.Run(ctx) }()
 	t.Cleanup(func() {
 		stop(errTold)
-		close(b.grace) // whatever still runs is stopped
+		close(b.grace) // stop what still runs
 		select {
 		case <-b.stopped:
 		case <-time.After(patience):
@@ -126,7 +126,7 @@ func (b *bed) clock() time.Time {
 	return b.now
 }
 
-// run is the seam: it ends when the test, or its context, says so.
+// run takes the place of the syncer's: a run ends when the test, or its context, says so.
 func (b *bed) run(ctx context.Context, job syncer.Job) (warehouse.RunRecord, error) {
 	a := &attempted{job: job, ctx: ctx, end: make(chan func() (warehouse.RunRecord, error), 1)}
 	b.begun <- a
@@ -174,7 +174,7 @@ func (b *bed) begins(stream string) *attempted {
 	}
 }
 
-// idle fails the test when a run is under way.
+// idle fails the test if a run is under way.
 func (b *bed) idle() {
 	b.t.Helper()
 	for _, s := range b.Streams() {
@@ -188,7 +188,7 @@ func (b *bed) allIdle() bool {
 	return !slices.ContainsFunc(b.Streams(), func(s web.Stream) bool { return s.Running != nil })
 }
 
-// finish ends a run well, and returns when the daemon knows.
+// finish ends a run as successful, and returns when the daemon knows.
 func (b *bed) finish(a *attempted) {
 	b.t.Helper()
 	b.finishAs(a, nil)
@@ -204,7 +204,7 @@ func (b *bed) finishAs(a *attempted, how func() (warehouse.RunRecord, error)) {
 	})
 }
 
-// until asks again and again: what it waits for happens in other goroutines, and soon.
+// until calls done again and again until it returns true: what it waits for happens soon, in other goroutines.
 func (b *bed) until(what string, done func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); !done(); runtime.Gosched() {
@@ -223,7 +223,8 @@ func (b *bed) stream(account, stream string) web.Stream {
 	return web.Stream{}
 }
 
-// value is a metric of a stream; more labels are given as name=value. It fails the test where the series is not there.
+// value returns a metric of a stream; further labels are given as name=value. It fails the test if
+// the series does not exist.
 func (b *bed) value(name string, labels ...string) float64 {
 	b.t.Helper()
 	v, found := b.find(name, labels...)

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// timetable is what runs when. It belongs to the goroutine of the loop.
+// timetable says what runs when. It belongs to the goroutine of the loop.
 type timetable struct {
 	settings *settings
 	entries  []*entry // in the order of the configuration
@@ -33,7 +33,7 @@ func (l *loop) adopt(plan *Plan, known known) {
 		if e.Enabled {
 			l.o.Metrics.Expect(id.Account, id.Stream)
 			l.o.Metrics.planned(id, e.next())
-			if !e.exported { // an entry with series may have newer checks by now
+			if !e.exported { // an entry with series may have newer checks
 				l.o.Metrics.SetChecks(known.checks[id])
 			}
 			e.exported = true
@@ -52,7 +52,7 @@ func (l *loop) adopt(plan *Plan, known known) {
 	}
 }
 
-// claim removes a stream from the entries that were in force, or that are leaving, and returns it.
+// claim removes the entry of a stream from old or from left, and returns it, nil if neither has it.
 func claim(old, left *[]*entry, id warehouse.StreamID) *entry {
 	for _, list := range []*[]*entry{old, left} {
 		if i := slices.IndexFunc(*list, func(e *entry) bool { return e.id() == id }); i >= 0 {
@@ -64,8 +64,8 @@ func claim(old, left *[]*entry, id warehouse.StreamID) *entry {
 	return nil
 }
 
-// dropLeft forgets the streams that are no longer to be loaded, once their last run has ended. A series that stayed
-// would look like a stream that is late.
+// dropLeft drops the streams that are no longer loaded, and their series, once their last run has ended. A series that
+// stayed would look like a stream that is late.
 func (t *timetable) dropLeft(m *Metrics) {
 	all := slices.Concat(t.entries, t.left)
 	for _, e := range all {
@@ -107,7 +107,7 @@ func (l *loop) replan(now time.Time) {
 	}
 }
 
-// streams shows the timetable to people.
+// streams returns the timetable for the pages.
 func (t *timetable) streams(now time.Time) []web.Stream {
 	all := make([]web.Stream, len(t.entries))
 	for i, e := range t.entries {

@@ -13,8 +13,8 @@ import (
 
 const (
 	maxRedirects = 5
-	// errorBodyBytes is how much is read of the body of a failure: enough for the excerpt, and mostly enough to keep
-	// the connection alive.
+	// errorBodyBytes is how much is read of the body of a failure: enough for the excerpt, and usually enough to
+	// keep the connection alive.
 	errorBodyBytes = 64 << 10
 )
 
@@ -80,8 +80,8 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	return &reply{body: body, sentAt: info.SentAt, serverTime: serverTime}, nil
 }
 
-// roundTrip sends the request and follows redirects within the origin (dealapi-1). A redirect takes no permission of
-// its own from the limiter.
+// roundTrip sends the request and follows redirects within the origin (dealapi-1). A redirect needs no further
+// permission from the limiter.
 func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Response, *Error) {
 	target := r.url
 	for hop := 0; ; hop++ {
@@ -108,7 +108,8 @@ func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Respon
 	}
 }
 
-// send makes one round trip, without http.Client: its redirects, cookies and guesses at user names are not wanted here.
+// send makes one round trip, without http.Client: its redirects, its cookies and its user names from
+// URLs are not wanted here.
 func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, error) {
 	req := (&http.Request{
 		Method: http.MethodGet,
@@ -149,8 +150,8 @@ func (c *Client) statusFault(r request, resp *http.Response) *Error {
 	if kind == KindMalformed {
 		detail = "the API promises 200"
 	}
-	// The beginning is enough. If it cannot be read in full, that is not worth another error, but it may break off in
-	// the middle of a key.
+	// The beginning of the body is enough. If it cannot be read in full, that is no further error, but it may break
+	// off in the middle of a key.
 	resp.ContentLength = -1
 	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
 	if seen := c.scrub().excerpt(body, err != nil); seen != "" {

@@ -30,7 +30,7 @@ func transactionsPage(n int) []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkScan is the envelope scan of a page of 1,000 transactions.
+// BenchmarkScan scans the envelope of a page of 1,000 transactions.
 func BenchmarkScan(b *testing.B) {
 	body := transactionsPage(1000)
 	sh := PagingCursor.shape()
@@ -44,7 +44,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkScanJx is the yardstick: jx's Skip of the same page.
+// BenchmarkScanJx is for comparison: jx's Skip of the same page.
 func BenchmarkScanJx(b *testing.B) {
 	body := transactionsPage(1000)
 	b.SetBytes(int64(len(body)))

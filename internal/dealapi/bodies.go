@@ -26,20 +26,20 @@ type Bodies struct {
 	spare        []byte       // the buffer of a refused body; only the holder of the large place may use it
 }
 
-// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, besides what is
-// free.
+// NewBodies returns room for the bodies of a process: at most about 128 MiB and twice MaxBodyBytes, in
+// addition to what is free.
 func NewBodies() *Bodies {
 	return &Bodies{roomy: semaphore.NewWeighted(roomyBodies), large: semaphore.NewWeighted(1)}
 }
 
-// place is the room that one body has. The zero place is none.
+// place is the room that one body has. The zero place has none.
 type place struct {
 	of           *Bodies
-	wait         func(acquire func(context.Context) error) error // waits, outside of the time that an attempt may take
+	wait         func(acquire func(context.Context) error) error // waits, without using up the time of the attempt
 	roomy, large bool
 }
 
-// grow waits until the body may use so many bytes. It must be called before they are allocated.
+// grow waits until the body may use size bytes. It must be called before they are allocated.
 func (p *place) grow(size int64) error {
 	if size > trustedBytes && !p.roomy {
 		if err := p.acquire(p.of.roomy); err != nil {
@@ -66,7 +66,7 @@ func (p *place) acquire(from *semaphore.Weighted) error {
 	return p.wait(func(ctx context.Context) error { return from.Acquire(ctx, 1) })
 }
 
-// buffer returns an empty buffer of at least so many bytes, for which grow was called. It prefers the buffer of a
+// buffer returns an empty buffer of at least size bytes. grow must have been called for it. It prefers the buffer of a
 // refused body: garbage uses memory until it is collected, and answers that unpack to gigabytes rarely come alone.
 func (p *place) buffer(size int64) []byte {
 	if p.large && int64(cap(p.of.spare)) >= size {
@@ -98,8 +98,8 @@ func (p *place) leave() {
 	p.roomy, p.large = false, false
 }
 
-// nextSize is how large a full buffer of a body becomes: twice, stopping where the next bytes cost a place, and all of
-// a roomy place at once.
+// nextSize returns the next size of a buffer that is full: twice as large, but not beyond the point where more bytes
+// need a place. A body that gets a roomy place uses all of it at once.
 func nextSize(size, limit int64) int64 {
 	next := max(2*size, smallBody)
 	switch {

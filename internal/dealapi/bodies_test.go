@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// bomb unpacks to the size, of text that is JSON as far as it goes.
+// bomb returns a gzip body that unpacks to the size. Its text is the beginning of valid JSON.
 func bomb(t *testing.T, size int) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -36,7 +36,7 @@ func bomb(t *testing.T, size int) []byte {
 	return packed.Bytes()
 }
 
-// peak watches how much memory the program takes from the system, given back or not, while f runs.
+// peak returns the most heap memory that the program has while f runs, in use or not given back.
 func peak(f func()) (bytes uint64) {
 	debug.FreeOSMemory()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
@@ -61,7 +61,7 @@ func peak(f func()) (bytes uint64) {
 	return bytes
 }
 
-// sideBySide makes so many requests at the same time, with a client each, and returns their errors.
+// sideBySide makes n requests at the same time, with a client each, and returns their errors.
 func sideBySide(t *testing.T, n int, handler http.HandlerFunc) []error {
 	t.Helper()
 	bodies := NewBodies()
@@ -75,11 +75,11 @@ func sideBySide(t *testing.T, n int, handler http.HandlerFunc) []error {
 	return errs
 }
 
-// Six bombs at once fit into the memory that the deployment gives, with room for everything else.
+// Six bombs at once fit into the memory of the deployment, with room for everything else.
 func TestBombsDoNotAddUp(t *testing.T) {
 	packed := bomb(t, 300<<20)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(460 << 20))
-	// What is held is to be seen, not what the collector, which may be slow, has not come to yet.
+	// The peak must show memory in use, not garbage that a slow collector has not freed yet.
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	serve := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -119,7 +119,7 @@ func TestLargePagesAreReadSideBySide(t *testing.T) {
 	}
 }
 
-// Whoever needs all the room gets it in turn, and the waiting costs no attempt.
+// Bodies that need all the room get it in turn, and waiting costs no attempt.
 func TestHugePagesTakeTurns(t *testing.T) {
 	page := []byte(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)
 	for _, err := range sideBySide(t, roomyBodies+2,
@@ -143,7 +143,7 @@ func TestWaitingForRoom(t *testing.T) {
 		_, _ = w.Write(page[roomyBytes+1:])
 	}, func(o *Options) { o.Bodies, o.MaxAttempts = bodies, 1 })
 
-	// The one who waits can be called off.
+	// A request that waits can be cancelled.
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-reading
@@ -162,7 +162,7 @@ func TestWaitingForRoom(t *testing.T) {
 	}
 }
 
-// The time of an attempt stands still while it waits for room.
+// The time that an attempt waits for room does not count.
 func TestWaitingTakesNoTimeOfTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watched, watch, end := startStopwatch(t.Context(), 50*time.Millisecond)

@@ -11,8 +11,8 @@ import (
 
 const (
 	smallBody = 16 << 10
-	// trustedBytes is how much is allocated on the word of a Content-Length; above, the buffer grows with what really
-	// arrives.
+	// trustedBytes is how much is allocated because a Content-Length announces it. Beyond that, the buffer grows
+	// with what really arrives.
 	trustedBytes = 4 << 20
 )
 
@@ -27,8 +27,8 @@ type encodingError struct{ err error }
 func (e *encodingError) Error() string { return "the body's encoding: " + e.err.Error() }
 func (e *encodingError) Unwrap() error { return e.err }
 
-// wireReader counts the bytes of a body as received and keeps the error that ended it, to tell a broken connection from
-// broken contents.
+// wireReader counts the bytes of a body as received. It keeps the error that ended the body, to tell a broken
+// connection from broken contents.
 type wireReader struct {
 	r   io.Reader
 	n   int64
@@ -44,9 +44,9 @@ func (w *wireReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads a body to its end, decompressed, at most limit bytes, into a buffer of its own (dealapi-8), for which
-// room is paid before it is taken. It also returns the bytes received. With an error, what was read until then comes
-// along.
+// readBody reads a body to its end, decompressed, at most limit bytes, into a buffer of its own (dealapi-8). It
+// takes room before it allocates. It also returns the number of bytes received. If it fails, it returns what was
+// read until then as well.
 func readBody(resp *http.Response, limit int64, hint int, room *place) (body []byte, wire int64, err error) {
 	if resp.ContentLength > limit {
 		return nil, 0, &tooLargeError{limit}
@@ -90,7 +90,8 @@ func readBody(resp *http.Response, limit int64, hint int, room *place) (body []b
 	}
 }
 
-// judge returns the connection's own error if there was one; else what went wrong is in the contents.
+// judge returns the connection's own error if there was one. Otherwise the contents are wrong, and it
+// returns an encodingError.
 func (w *wireReader) judge(err error) error {
 	if w.err != nil && !errors.Is(w.err, io.EOF) {
 		return w.err

@@ -120,7 +120,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// The version of the interface is added to base_url; whoever has it there as well is told.
+// The version of the interface is added to base_url. If base_url has it too, the error says so.
 func TestVersionInBaseURL(t *testing.T) {
 	r := newRig(t, http.NotFound, nil)
 	for base, want := range map[string]string{"": "check base_url", "/v1": "remove /v1 from base_url",

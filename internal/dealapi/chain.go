@@ -15,13 +15,13 @@ type chain struct {
 	shape  shape
 	op     string
 
-	token  string   // of the page to ask for next
+	token  string   // of the page to request next
 	target *url.URL // its address; nil when the list has ended
 	number int      // of pages read
 	size   int      // of the last page
 
-	// seen holds a keyed 64-bit hash of every token met (dealapi-4): with a million pages, the odds of taking two
-	// tokens for one are below one in thirty million, and nobody outside can improve them.
+	// seen holds a keyed 64-bit hash of every token met (dealapi-4): with a million pages, the odds of mistaking two
+	// tokens for one are below one in thirty million, and no service can raise them.
 	seen map[uint64]struct{}
 	seed maphash.Seed
 }
@@ -74,8 +74,8 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
-// advance prepares the request for the next page. If the next page cannot be requested, the present one is an error
-// (dealapi-3).
+// advance prepares the request for the next page. If the next page cannot be requested, it returns an error for the
+// present one (dealapi-3).
 func (ch *chain) advance(page *Page) error {
 	ch.target = nil
 	if page.Next == "" {
@@ -84,7 +84,7 @@ func (ch *chain) advance(page *Page) error {
 	return ch.follow(page.Next)
 }
 
-// follow makes a token the next one to ask for.
+// follow makes a token the next one to request.
 func (ch *chain) follow(token string) error {
 	c := ch.client
 	r := request{op: ch.op, url: c.tokenURL(ch.query, token), page: ch.number, cursor: true}
@@ -111,7 +111,7 @@ func (ch *chain) follow(token string) error {
 	return nil
 }
 
-// tokenURL sends a token back as a parameter, with the filters.
+// tokenURL returns the URL that sends a token back as a parameter, with the filters.
 func (c *Client) tokenURL(q Query, token string) *url.URL {
 	u := c.url(q.Path, q.Params)
 	values := u.Query()
@@ -120,9 +120,9 @@ func (c *Client) tokenURL(q Query, token string) *url.URL {
 	return u
 }
 
-// asReference reports whether a nextPage is a URL, and resolves it; the URL is nil when it cannot be read. Absolute
-// URLs are those of http and https. A token may well begin with a slash (one in 64 does in base64), so a path is only
-// taken for one if it has a query, or begins as the path of the list.
+// asReference reports whether a nextPage is a URL, and resolves it. The URL is nil if it cannot be read. Only http and
+// https make an absolute URL. A token may begin with a slash (in base64, one in 64 does), so only what has a query, or
+// begins like the path of the list, counts as a path.
 func (c *Client) asReference(path, token string) (*url.URL, bool) {
 	lower := strings.ToLower(token)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzChain walks lists whose pages lead anywhere: links has of each page, two bytes each, how many records it has and
-// which token it leads to. The walk follows each token once, ends where it must, and never goes on by itself.
+// FuzzChain walks lists whose pages lead anywhere. links has two bytes for each page: how many records it has, and
+// which token it leads to. The walk follows each token once, ends where it must, and does not continue after an error.
 func FuzzChain(f *testing.F) {
 	f.Add("a\nb\nc", []byte{1, 1, 1, 2, 1, 3, 1, 0}, false)            // to the end
 	f.Add("a\nb", []byte{1, 1, 1, 2, 1, 1}, true)                      // a loop of two

@@ -70,8 +70,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// newTransport returns net/http's default transport, with connections enough for all streams of an account. Compression
-// is asked for and undone by the client itself, which counts the bytes on the wire.
+// newTransport returns a transport like net/http's default, with enough connections for all streams of an account. The
+// client itself requests and undoes compression, because it counts the bytes on the wire.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -98,8 +98,8 @@ func (c *Client) Close() {
 // Stats returns what was counted so far.
 func (c *Client) Stats() Stats { return c.counters.stats() }
 
-// Get reads one item by its address and returns its raw JSON object, validated (dealapi-14). The path is below the
-// base URL and not escaped. An unknown item is an Error of KindNotFound.
+// Get reads one item by its address and returns its raw JSON object, validated (dealapi-14). The path is below the base
+// URL and is not escaped. An unknown item is an Error of KindNotFound.
 func (c *Client) Get(ctx context.Context, path string, params url.Values) ([]byte, error) {
 	r := request{op: "get " + path}
 	if err := validatePath(path); err != nil {

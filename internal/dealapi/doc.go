@@ -1,6 +1,6 @@
-// Package dealapi talks to the retailer-deals API: one correct HTTP request at a time, with authentication, retry and
-// rate limit, and on top of that the chains of pages in which lists are read. It knows the envelope around a page, but
-// not the records inside: they are passed on as raw JSON.
+// Package dealapi talks to the retailer-deals API. It makes single HTTP requests, with authentication, retries and a
+// rate limit, and reads lists as chains of pages. It knows the envelope around a page, but not the records inside: they
+// are passed on as raw JSON.
 //
 // A [Client] serves one API key. The [Limiter] is shared by all clients of an account. [Client.Pages] walks a list,
 // [Client.Get] reads one item. Every failure is an [*Error], whose [Kind] says who has to act.
@@ -18,8 +18,8 @@
 //  4. A chain ends: every cursor is followed once, and each request is limited in attempts, time and bytes. An empty
 //     page with a new cursor counts as progress: only the deadline of the caller's context limits how many there may
 //     be.
-//  5. Nothing sleeps past the deadline of its context. If the next attempt could only be made after it, the last fault
-//     is returned at once.
+//  5. Nothing sleeps past the deadline of its context. If the next attempt could only be made after the deadline, the
+//     last fault is returned at once.
 //  6. No goroutine outlives the loop over Pages, however the loop ends.
 //  7. Page.ServerTime is never later than the server's own clock was when the request arrived, because every rounding
 //     goes down. The local clock is used only for durations.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// envelope is what a list's body was found to hold.
+// envelope is what the body of a list contains.
 type envelope struct {
 	data []byte // the array of records, a sub-slice of the body
 	next string // "" at the end of the list
@@ -17,12 +17,12 @@ type envelope struct {
 
 // shape is what a list's body looks like.
 type shape struct {
-	nextKey string // of the member that leads on; "" for a bare array
+	nextKey string // of the member with the next token; "" for a bare array
 	numbers bool   // the next token may be a JSON number
 }
 
-// scan reads a body of this shape to its last byte (dealapi-3). The keys of an envelope may come in any order and among
-// others; of a key that comes twice the last counts, as everywhere in JSON.
+// scan reads a body of this shape to its last byte (dealapi-3). The keys of an envelope may come in any order, and
+// among other keys. If a key comes twice, the last one counts, as everywhere in JSON.
 func (sh shape) scan(body []byte) (envelope, error) {
 	if sh.nextKey == "" {
 		data, err := scanValue(body, jx.Array, "an array")
@@ -121,7 +121,7 @@ func (sh shape) token(kind jx.Type, raw []byte) (string, error) {
 	return "", fmt.Errorf("%s is neither a string nor null", sh.nextKey)
 }
 
-// countElements is the number of elements of an array that was checked.
+// countElements returns the number of elements of an array that was checked.
 func countElements(array []byte) int {
 	n := 0
 	_ = jx.DecodeBytes(array).Arr(func(d *jx.Decoder) error { // it cannot fail

@@ -51,8 +51,8 @@ func TestScanDepth(t *testing.T) {
 	}
 }
 
-// FuzzScan holds the reading of an envelope to encoding/json: the same bodies are valid, and data, count and token are
-// the same.
+// FuzzScan compares the reading of an envelope with encoding/json: the same bodies are valid, and data,
+// count and token are the same.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":[]}`, `{"data":[{"a":1.5e-7,"b":"x\u00e9\\"},null,true],"cursor":"c"}`, `[1,-0,0.1,1E+5]`,

@@ -90,7 +90,7 @@ type Error struct {
 	Page int
 	// Cursor reports that the request carried a cursor or nextPage.
 	Cursor bool
-	// RetryAfter is what the service asked for, not cut to any ceiling.
+	// RetryAfter is what the service asked for, without any upper limit.
 	RetryAfter time.Duration
 	// Detail says what was seen; it may quote up to about 200 bytes of a body.
 	Detail string
@@ -130,9 +130,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CursorRefused reports that a request in the middle of a chain was refused in a way that a vanished or expired cursor
-// would explain, or that the chain was to go on from a nextPage of another origin, as one kept from an earlier base_url
-// is: starting the chain over may help.
+// CursorRefused reports that starting the chain over may help. Either a request in the middle of a chain was refused as
+// a vanished or expired cursor would be, or the chain should have continued from a nextPage of another origin, which
+// can come from an earlier base_url.
 func (e *Error) CursorRefused() bool {
 	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound || e.Kind == KindRedirect && e.Page == 0)
 }

@@ -21,8 +21,8 @@ func serverTime(date string, elapsed time.Duration) time.Time {
 const maxRetryAfterSeconds = 1 << 31
 
 // retryAfter reads Retry-After in both of its forms: seconds (a fraction is tolerated and rounded up), or a date. A
-// date is compared with the Date of the same answer, so that the two clocks need not agree, and with the local clock
-// only where there is none. A date in the past means now.
+// date is compared with the Date of the same answer, so that the two clocks need not agree. It is compared with the
+// local clock only if there is no Date. A date in the past means now.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, ok := parseSeconds(value); ok {

@@ -23,7 +23,7 @@ func TestServerTimeIsNeverLate(t *testing.T) {
 		{"", 0, time.Time{}},
 		{"yesterday", 0, time.Time{}},
 		{"Tuesday, 02-Jan-24 10:00:05 GMT", 0, at},
-		{"Fri, 02 Jan 2099 10:00:05 GMT", 0, time.Date(2099, 1, 2, 10, 0, 5, 0, time.UTC)}, // the server's clock is its own
+		{"Fri, 02 Jan 2099 10:00:05 GMT", 0, time.Date(2099, 1, 2, 10, 0, 5, 0, time.UTC)}, // the server's clock may differ
 	} {
 		if got := serverTime(tc.date, tc.elapsed); !got.Equal(tc.want) {
 			t.Errorf("serverTime(%q, %s) = %s, want %s", tc.date, tc.elapsed, got, tc.want)
@@ -73,7 +73,7 @@ func TestRetryAfterForms(t *testing.T) {
 	}
 }
 
-// FuzzRetryAfter holds retryAfter to what the two forms say, and to a wait that is none or bounded for anything else.
+// FuzzRetryAfter compares retryAfter with what the two forms say. For anything else, it wants no wait or a bounded one.
 func FuzzRetryAfter(f *testing.F) {
 	for _, seed := range []string{"", "0", "120", "1.5", "-1", "1e9", "99999999999999999999",
 		"Tue, 02 Jan 2024 10:00:30 GMT", "Sat, 01 Jan 0000 00:00:00 GMT"} {

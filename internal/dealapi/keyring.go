@@ -8,7 +8,7 @@ import (
 )
 
 // rememberedKeys is how many keys a client removes from its texts: the one in use, and earlier ones, which requests
-// under way may still have sent.
+// under way may have sent.
 const rememberedKeys = 4
 
 // keyring is the key of a client, which may be replaced while requests are under way. It holds keys inside functions,
@@ -52,8 +52,8 @@ func (k *keyring) authorize(h http.Header) { k.use.Load().authorize(h) }
 
 func (k *keyring) number() int { return k.use.Load().number }
 
-// renew reads the key anew, unless the one with the number is no longer in use. It reports whether it has found another
-// one; the error says why none could be read, and is free of keys as long as that of again is.
+// renew reads the key again, unless the key with this number is no longer in use. It reports whether it found another
+// key. The error says why the key could not be read. It shows no key if the error of again shows none.
 func (k *keyring) renew(number int) (found bool, err error) {
 	if k.again == nil {
 		return false, nil
@@ -77,7 +77,7 @@ func (k *keyring) renew(number int) (found bool, err error) {
 // KeyNumber numbers the keys that the client has had: it grows when another one is read.
 func (c *Client) KeyNumber() int { return c.keys.number() }
 
-// RenewKey reads the key again from where it came, unless the one with that number is no longer in use, and reports
+// RenewKey reads the key again from its source, unless the key with this number is no longer in use, and reports
 // whether another one is in use now. A key that comes from no file stays. It is safe for concurrent use, and may take
 // as long as the file takes to be read.
 func (c *Client) RenewKey(number int) bool {

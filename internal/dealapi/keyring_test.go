@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestKeyIsRenewed rotates the key of a service: the first request that it refuses reads the new one and succeeds,
-// others that were refused meanwhile as well, and neither key shows anywhere.
+// TestKeyIsRenewed rotates the key of a service: the first request that it refuses reads the new one and succeeds, as
+// do others that were refused meanwhile. Neither key shows anywhere.
 func TestKeyIsRenewed(t *testing.T) {
-	const rotated = testKey + "New=" // begins as the other one does: no half of it may stay
+	const rotated = testKey + "New=" // begins with the other one: no half of it may stay
 	var log bytes.Buffer
 	var mu sync.Mutex
 	file, valid, reads := testKey, testKey, 0

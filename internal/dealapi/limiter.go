@@ -9,12 +9,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The limiter's constants. A refusal when the rate had settled cuts it gently, and it takes climbSeconds to climb back:
-// the sawtooth's mean is above 90 % of what the service bears, and refusals are some per cent at five requests a second
-// and far fewer at a hundred. Refusals soon after a cut mean that the rate is far off: they halve it, and nothing is
-// known of the limit then.
+// The limiter's constants. A refusal after the rate had settled cuts it gently, and the rate takes climbSeconds to
+// climb back. Its mean is then above 90 % of what the service accepts. Some per cent of the requests are refused at
+// five requests a second, and far fewer at a hundred. Refusals soon after a cut mean that the rate is far too high:
+// they halve it, and the limit is unknown then.
 const (
-	startRate    = 10.0 // requests/s, where there is no ceiling to start from
+	startRate    = 10.0 // requests/s, if there is no ceiling to start from
 	floorRate    = 0.1
 	gentleCut    = 0.85
 	hardCut      = 0.5
@@ -25,8 +25,8 @@ const (
 	// afterCut is how long after a cut refusals are blamed on the rate before it: a service that counts in windows
 	// refuses until its window ends.
 	afterCut = time.Second
-	// roundedPause is the longest Retry-After that may be nothing but a fraction of a second rounded up. The cut takes
-	// care of these; longer ones hold every request of the account.
+	// roundedPause is the longest Retry-After that may be only a fraction of a second, rounded up. The cut is enough
+	// for these. Longer ones hold every request of the account.
 	roundedPause = time.Second
 )
 
@@ -42,15 +42,15 @@ type Limiter struct {
 	mark      float64   // the rate that was refused when settled, 0 if unknown
 	met       bool      // a refusal was met
 	accepted  int       // since the last cut
-	ignore    time.Time // refusals of requests granted before say nothing new
+	ignore    time.Time // refusals of requests that were granted before this say nothing new
 	raised    time.Time // when the rate last went up
 	holdUntil time.Time // no request before
 	lastSlot  time.Time // the latest slot given out, at whatever rate
 }
 
-// NewLimiter returns a limiter that never exceeds so many requests per second, evenly spaced, and that starts at that
-// rate. Zero, negative and infinite rates mean that no ceiling is known: it starts at 10 requests per second and goes
-// up until the service refuses.
+// NewLimiter returns a limiter that starts at this number of requests per second, evenly spaced, and never exceeds it.
+// Zero, negative and infinite rates mean that no ceiling is known: it starts at 10 requests per second and goes up
+// until the service refuses.
 func NewLimiter(requestsPerSecond float64) *Limiter {
 	l := &Limiter{ceiling: requestsPerSecond, rate: requestsPerSecond}
 	if !(requestsPerSecond > 0) || math.IsInf(requestsPerSecond, 1) {
@@ -73,10 +73,11 @@ func (l *Limiter) Rate() float64 {
 // grant is the permission to send one request.
 type grant struct {
 	at     time.Time
-	waited time.Duration // 0 when the request was free to go at once
+	waited time.Duration // 0 if the request could leave at once
 }
 
-// wait blocks until a request may leave. It returns at once when that is only after the context's deadline (dealapi-5).
+// wait blocks until a request may leave. If that would be after the context's deadline, it returns an
+// error at once (dealapi-5).
 func (l *Limiter) wait(ctx context.Context) (grant, error) {
 	start := time.Now()
 	if l == nil {
@@ -99,7 +100,7 @@ func (l *Limiter) wait(ctx context.Context) (grant, error) {
 			return grant{at: start}, nil
 		}
 		delayed = true
-		// A Retry-After that came meanwhile also holds those that have a slot.
+		// A Retry-After that came meanwhile also holds requests that have a slot.
 		if now := time.Now(); !now.Before(l.held()) {
 			return grant{at: now, waited: now.Sub(start)}, nil
 		}
@@ -123,8 +124,8 @@ func (l *Limiter) held() time.Time {
 	return l.holdUntil
 }
 
-// served records that the service took a request. Only requests that had to wait raise the rate: where demand is below
-// it, success proves nothing.
+// served records that the service took a request. Only requests that had to wait raise the rate: if the demand is below
+// the rate, success proves nothing.
 func (l *Limiter) served(g grant) {
 	if l == nil {
 		return
@@ -145,7 +146,7 @@ func (l *Limiter) served(g grant) {
 	case l.rate < l.mark*1.05:
 		perSecond = (1 - gentleCut) * l.mark / climbSeconds
 	default:
-		// The limit is not known, or not what it was.
+		// The limit is not known, or has changed.
 		perSecond = probeGrowth * l.rate
 	}
 	l.set(l.rate + perSecond*elapsed)
@@ -167,7 +168,7 @@ func (l *Limiter) refused(g grant, retryAfter time.Duration) {
 	}
 	l.met = true
 	l.raised = now
-	// Who waits already has a slot at the old pace.
+	// Requests that wait already have a slot at the old pace.
 	l.ignore = now.Add(afterCut)
 	if l.lastSlot.After(l.ignore) {
 		l.ignore = l.lastSlot
@@ -182,7 +183,7 @@ func (l *Limiter) refused(g grant, retryAfter time.Duration) {
 	l.accepted = 0
 }
 
-// set changes the rate; l.mu is held.
+// set changes the rate; l.mu must be held.
 func (l *Limiter) set(r float64) {
 	l.rate = min(max(r, min(floorRate, l.ceiling)), l.ceiling)
 	l.pace.SetLimit(rate.Limit(l.rate))

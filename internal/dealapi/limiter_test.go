@@ -42,7 +42,7 @@ func TestLimiterNeverWaitsPastTheDeadline(t *testing.T) {
 		if first != nil || !errors.Is(second, context.DeadlineExceeded) || time.Since(start) != 0 {
 			t.Errorf("%v, %v after %s", first, second, time.Since(start))
 		}
-		// The slot that was given back can be had by another.
+		// Another request can take the slot that was given back.
 		if g, err := l.wait(t.Context()); err != nil || g.waited > 2*time.Second {
 			t.Errorf("waited %s: %v", g.waited, err)
 		}
@@ -113,8 +113,8 @@ func TestLimiterStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// limited is a service that refuses what is over its limit, in memory and so in a test's own time. It counts in a
-// bucket, or in windows of one second.
+// limited is a service that refuses what is over its limit, in memory and so in a test's own time. It counts with a
+// token bucket, or in windows of one second.
 type limited struct {
 	limit   int
 	windows bool
@@ -167,7 +167,8 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestLimiterSettles: a limit nobody told is found within 20 %, with under 5 % of the requests refused once settled.
+// TestLimiterSettles: the limiter finds an unknown limit within 20 %, and under 5 % of the requests are
+// refused once it has settled.
 func TestLimiterSettles(t *testing.T) {
 	for _, limit := range []int{5, 20, 100} {
 		for _, windows := range []bool{false, true} {

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are what the clients of a process tell a Prometheus registry. Make them once and hand them to every Client.
-// nil Metrics count nothing.
+// Metrics counts what the clients of a process do, for a Prometheus registry. Make one and pass it to every Client. A
+// nil *Metrics counts nothing.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -102,15 +102,15 @@ func (m *Metrics) waited(account string, d time.Duration) {
 	}
 }
 
-// pace notes the present rate; an unlimited one has no number worth drawing.
+// pace notes the present rate. An unlimited rate is left out, because no chart can show it.
 func (m *Metrics) pace(account string, rate float64) {
 	if m != nil && !math.IsInf(rate, 1) {
 		m.rate.WithLabelValues(account).Set(rate)
 	}
 }
 
-// class is the label status of an attempt: a fault of the answer's body or of the way to it comes before the status
-// that it arrived with.
+// class returns the label status of an attempt. A fault of the connection or of the answer's body takes
+// precedence over the HTTP status.
 func (i RequestInfo) class() string {
 	switch i.Kind {
 	case KindMalformed, KindTooLarge:

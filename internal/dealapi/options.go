@@ -34,12 +34,12 @@ type Options struct {
 	// query. http is accepted for loopback addresses, or with AllowInsecure.
 	BaseURL string
 
-	// Key is the API key, sent as a bearer credential (dealapi-10). It is kept out of everything that is
-	// printed.
+	// Key is the API key, sent as a bearer credential (dealapi-10). It is kept out of everything that is printed.
 	Key string
 
-	// KeyAgain reads the key anew from where it came. When the service refuses the key, it is called, and a key that is
-	// another one is used from then on, at once. Its error must not show a key. nil means that the key never changes.
+	// KeyAgain reads the key again from its source. It is called when the service refuses the key. If it
+	// returns another key, that is used at once, and from then on. Its error must not show a key. nil means
+	// that the key never changes.
 	KeyAgain func() (string, error)
 
 	// UserAgent is sent with every request. Default: "dealhouse".
@@ -53,7 +53,7 @@ type Options struct {
 	MaxBodyBytes int64
 
 	// Bodies bounds the memory of all bodies that are read at the same time; share one among all clients of a process.
-	// nil means one of the client's own. Waiting for room does not count against Timeout.
+	// nil means that the client has its own. Waiting for room does not count against Timeout.
 	Bodies *Bodies
 
 	// MaxAttempts bounds the attempts for one request, the first included. Default: 8, which with the default backoff
@@ -63,13 +63,13 @@ type Options struct {
 	// MaxElapsed bounds the time from the first attempt for one request to the start of the last. Default: 5m.
 	MaxElapsed time.Duration
 
-	// MaxRetryAfter is the longest Retry-After that is waited for in full. A service that asks for more is asked again
-	// after this long, which costs an attempt; if even that is past MaxElapsed or the context's deadline, the request
+	// MaxRetryAfter is the longest Retry-After that is waited for in full. If a service asks for more, the next
+	// attempt is made after MaxRetryAfter; if even that is past MaxElapsed or the context's deadline, the request
 	// fails at once. Default: 2m.
 	MaxRetryAfter time.Duration
 
-	// Backoff is the wait after the first failed attempt, MaxBackoff the bound of its doubling; both are jittered by
-	// half. Defaults: 500ms and 30s.
+	// Backoff is the wait after the first failed attempt. It doubles with each attempt, up to MaxBackoff. Each wait
+	// varies at random by half of it. Defaults: 500ms and 30s.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
 
@@ -79,7 +79,7 @@ type Options struct {
 	// AllowInsecure accepts http for any host.
 	AllowInsecure bool
 
-	// Transport makes the round trips; a seam for fault injection. nil means a transport of the client's own
+	// Transport makes the round trips; a seam for fault injection. nil means that the client has its own transport
 	// (keep-alive, HTTP/2, proxy from the environment), whose idle connections Client.Close ends.
 	Transport http.RoundTripper
 
@@ -128,8 +128,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// validate returns the parsed base URL, or what is wrong in words that quote neither the key nor the URL, which may
-// hold a password (dealapi-2).
+// validate returns the parsed base URL. Its error quotes neither the key nor the URL, which may
+// contain a password (dealapi-2).
 func (o *Options) validate() (*url.URL, error) {
 	if o.Timeout < 0 || o.MaxElapsed < 0 || o.MaxRetryAfter < 0 || o.Backoff < 0 || o.MaxBackoff < 0 ||
 		o.MaxAttempts < 0 || o.MaxBodyBytes < 0 {
@@ -160,7 +160,7 @@ func (o *Options) validate() (*url.URL, error) {
 	return base, nil
 }
 
-// validateKey finds the mistakes that copying a key makes.
+// validateKey finds mistakes that happen when a key is copied.
 func validateKey(key string) error {
 	switch {
 	case key == "":

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// sameOrigin reports whether two URLs share scheme, host and port, default ports made explicit. A URL with a user name
-// is never of our origin.
+// sameOrigin reports whether two URLs have the same scheme, host and port. A missing port is the default port. A URL
+// with a user name never has our origin.
 func sameOrigin(a, b *url.URL) bool {
 	return a.User == nil && b.User == nil &&
 		strings.EqualFold(a.Scheme, b.Scheme) &&

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/panics"
 )
 
-// Pages walks a list from Query.Start to its end (dealapi-11 to dealapi-13). While the consumer works on
-// a page, the next ones are fetched, Query.Ahead of them. An error, always an *Error, comes last and with a nil page;
-// the pages before it are whole. Each loop over the result is a walk of its own.
+// Pages walks a list from Query.Start to its end (dealapi-11 to dealapi-13). While the consumer works on a page, the
+// next ones are fetched, Query.Ahead of them. An error, always an *Error, comes last and with a nil page; the pages
+// before it are whole. Each loop over the result reads the list again.
 //
 // Breaking out of the loop abandons the request under way (dealapi-6).
 func (c *Client) Pages(ctx context.Context, q Query) iter.Seq2[*Page, error] {
@@ -40,8 +40,8 @@ func (ch *chain) walk(ctx context.Context, yield func(*Page, error) bool) {
 	}
 }
 
-// walkAhead fetches pages in a goroutine of its own. A channel without a buffer makes it one page ahead: the page that
-// it holds out.
+// walkAhead fetches pages in a goroutine of its own. Even with a channel without a buffer it is one page ahead: the
+// page that it is waiting to send.
 func (ch *chain) walkAhead(ctx context.Context, ahead int, yield func(*Page, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan *Page, ahead-1)

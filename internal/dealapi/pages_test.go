@@ -300,7 +300,8 @@ func TestCursorRefused(t *testing.T) {
 			t.Errorf("%d: %d pages, %v", status, len(pages), err)
 		}
 	}
-	// A nextPage of another origin: no way to go on from one that was kept, and no reason to start over for a new one.
+	// A nextPage of another origin: if it was kept from an earlier walk, starting over may help;
+	// if it is new, it does not.
 	const elsewhere = "https://before.example/v2/products?page=7"
 	r := newRig(t, text(`{"data":[1],"nextPage":"`+elsewhere+`"}`), nil)
 	for start, want := range map[string]bool{elsewhere: true, "": false} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Paging is the way a list is read (dealapi-11 to dealapi-13).
+// Paging is how a list is divided into pages (dealapi-11 to dealapi-13).
 type Paging uint8
 
 const (
@@ -36,8 +36,8 @@ type Query struct {
 	// Path of the list, below the base URL, not escaped: "/v1/deals/coupons".
 	Path string
 
-	// Params are the filters, sent with every page except where nextPage is a URL, which is followed as it is. Not
-	// changed.
+	// Params are the filters. They are sent with every page, except if nextPage is a URL, which is followed without
+	// changes. Params is not changed.
 	Params url.Values
 
 	// Paging is the shape of the list.
@@ -47,7 +47,7 @@ type Query struct {
 	// (dealapi-12).
 	PageParam string
 
-	// Start resumes a walk: the Page.Next that an earlier walk came to. "" is the first page.
+	// Start resumes a walk: it is the last Page.Next of an earlier walk. "" is the first page.
 	Start string
 
 	// Ahead is how many pages are fetched while the consumer works on one. 0 means 1; a negative number means none.
@@ -61,9 +61,9 @@ type Page struct {
 	// Data is the raw JSON array of records, validated, a sub-slice of the body. It belongs to the consumer
 	// (dealapi-8).
 	Data []byte
-	// Token led here; "" for the first page.
+	// Token is the token that this page was requested by; "" for the first page.
 	Token string
-	// Next leads on; "" on the last page.
+	// Next is the token of the next page; "" on the last page.
 	Next string
 	// SentAt is the local time when the successful attempt left, with its monotonic reading.
 	SentAt time.Time
@@ -80,7 +80,7 @@ type Page struct {
 	Waited time.Duration
 }
 
-// Records is the number of elements of Data. It goes over them again.
+// Records returns the number of elements of Data. It scans them again each time.
 func (p *Page) Records() int { return countElements(p.Data) }
 
 func (q *Query) setDefaults() {
@@ -105,7 +105,8 @@ func (q *Query) validate() error {
 	return validatePath(q.Path)
 }
 
-// validatePath refuses paths that would lead out of the place they name, as an identifier taken from data could.
+// validatePath refuses paths that lead outside of the place that they name. An identifier from data
+// could contain such a path.
 func validatePath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("a path must begin with a slash")

@@ -10,7 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// request is one request, however many attempts it takes.
+// request is one request, which may take several attempts.
 type request struct {
 	op       string
 	url      *url.URL
@@ -43,10 +43,10 @@ type schedule struct {
 	ctx     context.Context //nolint:containedctx // backoff.BackOffContext is asked for its context by a method
 	now     func() time.Time
 	exp     *backoff.ExponentialBackOff
-	started time.Time // of the first attempt, after the limiter let it go
+	started time.Time // when the limiter let the first attempt go
 	made    int
 	last    *Error // the fault of the latest attempt
-	why     string // the schedule ended
+	why     string // the schedule ended, in words; may be empty
 }
 
 func (c *Client) newSchedule(ctx context.Context) *schedule {
@@ -63,7 +63,7 @@ func (c *Client) newSchedule(ctx context.Context) *schedule {
 // Context lets the wait end with the context.
 func (s *schedule) Context() context.Context { return s.ctx }
 
-// Reset is called once, before the first attempt.
+// Reset starts the waits anew. The package backoff calls it once, before the first attempt.
 func (s *schedule) Reset() { s.exp.Reset() }
 
 // NextBackOff returns the wait before the next attempt, or backoff.Stop.
@@ -84,8 +84,8 @@ func (s *schedule) NextBackOff() time.Duration {
 	return wait
 }
 
-// do makes attempts until one succeeds, none can help, or the budget is spent. parse validates the body; what it
-// refuses is a fault like any other (dealapi-3). The error is always an *Error.
+// do makes attempts until one succeeds, until no further one can help, or until the budget is spent. parse validates
+// the body; its errors are faults like any other (dealapi-3). The error is always an *Error.
 func (c *Client) do(ctx context.Context, r request, parse func([]byte) error) (*reply, error) {
 	s := c.newSchedule(ctx)
 	var waited time.Duration
@@ -145,7 +145,7 @@ func (c *Client) giveUp(ctx context.Context, r request, s *schedule, err error) 
 	return final
 }
 
-// ended is the error of a request whose context is over, or will be before the limiter lets it go.
+// ended returns the error of a request whose context has ended, or will end before the limiter lets the request go.
 func (c *Client) ended(ctx context.Context, r request, err error) *Error {
 	kind, detail := KindTimeout, "the deadline passed"
 	switch {

@@ -177,7 +177,7 @@ func TestRetryAfter(t *testing.T) {
 			var requests atomic.Int32
 			r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
 				if requests.Add(1) == 1 {
-					w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // whenever the answer comes
+					w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // the same, however late the answer is
 					w.Header().Set("Retry-After", tc.value)
 					w.WriteHeader(http.StatusTooManyRequests)
 					return
@@ -249,7 +249,7 @@ func TestTimeoutOfOneAttemptIsRetried(t *testing.T) {
 				o.Timeout = 250 * time.Millisecond
 				o.OnRequest = func(RequestInfo) {
 					if requests.Load() > 0 {
-						r.timeout = patience // the others are answered, however slowly
+						r.timeout = patience // other requests are answered, however slowly
 					}
 				}
 			})
@@ -272,7 +272,7 @@ func TestDeadlineOfTheCallerIsATimeout(t *testing.T) {
 		cancel()
 		e := ofKind(t, err, KindTimeout)
 		if e.Attempts == 0 && limit < patience {
-			continue // it passed before the attempt began
+			continue // the deadline passed before the attempt began
 		}
 		if e.Attempts != 1 {
 			t.Errorf("%d attempts: %v", e.Attempts, e)

@@ -19,7 +19,7 @@ const excerptBytes = 200
 // excerptWindow is how much of a body is looked at for its excerpt.
 const excerptWindow = 32 << 10
 
-// blank is white space, and what shows as little.
+// blank is white space and other bytes that show nothing.
 var blank = regexp.MustCompile(`[\s\x00]{2,}`)
 
 // shownURLBytes bounds a URL in an error; a nextPage may be of any length.
@@ -27,14 +27,14 @@ const shownURLBytes = 2 << 10
 
 const redacted = "[key]"
 
-// escapeDepth is how deep a key is looked for: a URL in JSON in JSON.
+// escapeDepth is how many levels of escapes are undone to find a key, as in a URL in JSON in JSON.
 const escapeDepth = 3
 
-// scrubber removes keys, in every spelling they may be echoed in, from texts that the service had a hand in
-// (dealapi-2). It holds them inside functions, where no %+v reaches them.
+// scrubber removes keys, in every spelling in which they may be echoed, from texts that the service has influenced
+// (dealapi-2). It holds them inside functions, where %+v does not show them.
 type scrubber struct {
 	replace func(string) string
-	hidden  func(string) bool // finds the key in writings that cannot be replaced
+	hidden  func(string) bool // finds the key in spellings that cannot be replaced
 	longest int               // bytes of the longest spelling
 }
 
@@ -52,7 +52,7 @@ func newScrubber(keys ...string) scrubber {
 		}
 		hidden = append(hidden, newSpellings(key).within)
 	}
-	// The longest first: of a key that begins as another one does, the rest must not stay.
+	// The longest first: if one key begins with another one, its rest must not stay.
 	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
 	for _, v := range all {
 		pairs = append(pairs, v, redacted)
@@ -64,7 +64,7 @@ func newScrubber(keys ...string) scrubber {
 	return s
 }
 
-// spellingsOf are the ways in which a key is written where it stands alone.
+// spellingsOf returns the spellings of a key that is a whole value.
 func spellingsOf(key string) []string {
 	escaped, err := json.Marshal(key)
 	if err != nil {
@@ -81,8 +81,8 @@ func spellingsOf(key string) []string {
 	}
 }
 
-// text scrubs a whole text. Where the key shows only once the text's escapes are undone (each program escapes other
-// characters, and in upper or lower case), nothing is left of the text.
+// text scrubs a whole text. If the key shows only after the text's escapes are undone (programs escape different
+// characters, and in upper or lower case), the whole text is replaced.
 func (s scrubber) text(t string) string {
 	if s.replace == nil {
 		return t
@@ -103,7 +103,7 @@ func (s scrubber) text(t string) string {
 // escape matches one character as URLs and JSON write it.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\[uU]\{?[0-9A-Fa-f]{4}\}?|\\[xX][0-9A-Fa-f]{2}|\\[^uUxX]`)
 
-// unescape undoes every escape, one level of them.
+// unescape undoes one level of escapes.
 func unescape(t string) string {
 	if !strings.ContainsAny(t, `%\`) {
 		return t
@@ -120,10 +120,10 @@ func unescape(t string) string {
 	})
 }
 
-// escapedLen is how long a key gets when all of it is written as \u002B.
+// escapedLen returns the length of a key of which each byte is written like \u002B.
 func escapedLen(key string) int { return len(key) * len(`\u002B`) }
 
-// err keeps an error as it is unless its text shows the key: then only the scrubbed text is left of it.
+// err returns an error unchanged unless its text shows the key. Then it returns a new error with the scrubbed text.
 func (s scrubber) err(err error) error {
 	if err == nil {
 		return nil
@@ -139,7 +139,7 @@ func (s scrubber) err(err error) error {
 func (s scrubber) excerpt(body []byte, cut bool) string {
 	window := string(body[:min(len(body), excerptWindow)])
 	cut = cut || len(window) < len(body)
-	// A key split by long runs of white space is not to be cut in two by them.
+	// Long runs of white space inside a key must not make the excerpt end within it.
 	if window = blank.ReplaceAllString(window, " "); len(window) > excerptBytes+s.longest+4<<10 {
 		window, cut = window[:excerptBytes+s.longest+4<<10], true
 	}
@@ -175,8 +175,8 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// url shows a URL without user name, and without the values of parameters whose names smell of secrets (a nextPage URL
-// may carry any).
+// url returns a URL as text, without user name, and without the values of parameters whose names suggest a secret (a
+// nextPage URL may have any parameters).
 func (s scrubber) url(u *url.URL) string {
 	shown := *u
 	shown.User = nil

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// assertSecret fails when any text shows the key, or half of it.
+// assertSecret fails if any text shows the key, or half of it.
 func assertSecret(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, shown := range texts {

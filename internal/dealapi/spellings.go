@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// minFolded is how many letters and digits of a key are looked for in whatever writing: fewer stand in any text.
+	// minFolded is the least number of letters and digits that a key must have to be looked for: fewer
+	// would be found in any text.
 	minFolded = 8
 	// maxUnfolded bounds the text in which a key is looked for, and the sum of what is decoded of it. An excerpt is far
-	// smaller; of a text that is larger, nothing is shown.
+	// smaller; a larger text is not shown at all.
 	maxUnfolded = 64 << 10
 	maxDecoded  = 1 << 20
 )
 
-// spellings finds a key in the ways that software writes one down: in another case, split by white space, line ends or
-// zero bytes (as UTF-16 has them), escaped for HTML, URLs, JSON or C, in hex, in base64 of either alphabet wherever in
-// the encoded text it begins, and in these one within the other, up to escapeDepth deep. A service that means to show
-// the key to a person who reads the log can always find another way: it has the key.
+// spellings finds a key in the ways in which software may write it: in another case; split by white space, line ends or
+// zero bytes (as in UTF-16); escaped for HTML, URLs, JSON or C; in hex; in base64 of either alphabet, wherever in the
+// encoded text it begins; and in these nested up to escapeDepth levels. A service that wants to show the key to a
+// person who reads the log can always find another way: it has the key.
 type spellings []string
 
 func newSpellings(key string) spellings {
@@ -31,8 +32,8 @@ func newSpellings(key string) spellings {
 		return nil
 	}
 	all := spellings{folded}
-	// Text in base64 that was put in lower case cannot be decoded any more. What comes before the key shifts it by up to
-	// two bytes, and its first and last characters depend on its neighbours.
+	// Base64 that was put in lower case cannot be decoded any more. What comes before the key shifts it by up to two
+	// bytes, and the first and last characters of its base64 depend on its neighbours.
 	for shift := range 3 {
 		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, shift), key...))
 		inner := strings.TrimRight(encoded, "=")
@@ -51,7 +52,7 @@ func (s spellings) within(text string) bool {
 		return false
 	}
 	if len(text) > maxUnfolded {
-		return true // so long a text is never shown; showing nothing is better than showing a key
+		return true // a text this long is never shown; showing nothing is better than showing a key
 	}
 	budget := maxDecoded
 	layer := []string{text}
@@ -78,7 +79,7 @@ func (s spellings) within(text string) bool {
 	}
 }
 
-// fold keeps letters and digits of ASCII, in lower case.
+// fold returns the ASCII letters and digits of a text, in lower case.
 func fold(text string) string {
 	folded := make([]byte, 0, len(text))
 	for _, c := range []byte(text) {
@@ -103,7 +104,7 @@ var (
 	urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 )
 
-// decodings are what a text says when one level of its writing is undone, in each of the ways that change it.
+// decodings returns what a text becomes when one level of encoding is undone, in each of the ways that change it.
 func decodings(text string) (all []string) {
 	add := func(decoded string) {
 		if decoded != "" && decoded != text && !slices.Contains(all, decoded) {
@@ -146,7 +147,7 @@ func decodings(text string) (all []string) {
 	return all
 }
 
-// join decodes runs, with a mark between them that no key has.
+// join decodes runs and joins them with a character that no key has.
 func join(runs []string, decode func(string) []byte) string {
 	var b strings.Builder
 	for _, run := range runs {

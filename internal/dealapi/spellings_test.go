@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// eachByte writes every byte in a form.
+// eachByte writes every byte in the given form.
 func eachByte(text, form string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -34,7 +34,7 @@ func utf16Bytes(text string, little bool) string {
 	return b.String()
 }
 
-// writings are the ways in which software writes a text down.
+// writings returns the ways in which software writes a text.
 func writings() map[string]func(string) string {
 	return map[string]func(string) string{
 		"as it is":        func(s string) string { return s },
@@ -64,12 +64,12 @@ func writings() map[string]func(string) string {
 	}
 }
 
-// spoiled loses what cannot be had back: text in base64 whose case was changed cannot be decoded.
+// spoiled reports that a combination cannot be undone: base64 whose case was changed cannot be decoded.
 func spoiled(inner, outer string) bool {
 	return strings.HasSuffix(outer, "case") && strings.HasPrefix(inner, "base64") && inner != "base64"
 }
 
-// No writing of a key, nor one within another, is shown, by whatever text it stands in.
+// No spelling of a key is shown, nor one within another, in whatever text it is.
 func TestKeyIsFoundInEveryWriting(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -129,8 +129,8 @@ func TestOrdinaryTextIsNotTakenForAKey(t *testing.T) {
 	}
 }
 
-// However large and strange a body is, looking at it costs little: its beginning decides, and the memory that it takes
-// is bounded. It runs alone, since what others allocate counts as well.
+// However large and strange a body is, its excerpt costs little: only its beginning is looked at, and the memory for
+// that is bounded. This test runs alone, because what other tests allocate would count too.
 func TestExcerptIsCheap(t *testing.T) {
 	const most = 64 << 20
 	s := newScrubber(testKey)

@@ -29,7 +29,7 @@ type RequestInfo struct {
 // Stats counts what a Client did since it was made. Each attempt is in exactly one of the first nine.
 type Stats struct {
 	Succeeded    uint64 // 200 with the promised body
-	Malformed    uint64 // a success without it
+	Malformed    uint64 // a success without the promised body
 	ClientErrors uint64 // 4xx without 408, 425 and 429
 	RateLimited  uint64 // 429
 	ServerErrors uint64 // 5xx, 408, 425
@@ -44,7 +44,7 @@ type Stats struct {
 	LimiterWait time.Duration // summed over all requests
 }
 
-// counters is Stats in the making; safe for concurrent use.
+// counters counts what Stats reports; it is safe for concurrent use.
 type counters struct {
 	kinds [KindCanceled + 1]atomic.Uint64 // by Kind, 0 is success
 

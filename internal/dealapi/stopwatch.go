@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stopwatch ends the context of an attempt when its time is up, and can be held while the attempt waits for something
-// of ours.
+// stopwatch ends the context of an attempt when its time is up. It can be stopped while the attempt waits for
+// something inside this process.
 type stopwatch struct {
 	parent context.Context //nolint:containedctx // it lives as long as the call that made it
 	timer  *time.Timer
@@ -14,7 +14,7 @@ type stopwatch struct {
 	since  time.Time
 }
 
-// startStopwatch returns the context of an attempt. end must be called.
+// startStopwatch returns the context of an attempt, its stopwatch, and end, which must be called.
 func startStopwatch(parent context.Context, limit time.Duration) (ctx context.Context, watch *stopwatch, end func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	watch = &stopwatch{parent: parent, left: limit, since: time.Now()}

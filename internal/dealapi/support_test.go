@@ -15,7 +15,7 @@ import (
 
 const testKey = "sk_live_T0p+Secret/Key=="
 
-// patience is the time for one attempt where a test is not about it: no machine is so slow.
+// patience is the time limit of one attempt in tests that are not about it: no machine is that slow.
 const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

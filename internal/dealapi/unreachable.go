@@ -18,7 +18,7 @@ func (e *ProxyError) Error() string {
 	return fmt.Sprintf("the proxy answers %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// askedProxy is told what a proxy answers to the request for a connection (http.Transport.OnProxyConnectResponse).
+// askedProxy checks the answer of a proxy to the request for a connection (http.Transport.OnProxyConnectResponse).
 func askedProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	if answer.StatusCode != http.StatusOK {
 		return &ProxyError{Status: answer.StatusCode}
@@ -26,7 +26,8 @@ func askedProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 	return nil
 }
 
-// unreachable says why there is no connection to the service, and what to do; nothing where no more is known.
+// unreachable returns why there is no connection to the service, and what to do. It returns nothing if
+// the error does not show it.
 func unreachable(err error) (what, advice string) {
 	if refused, ok := errors.AsType[*ProxyError](err); ok {
 		if refused.Status == http.StatusProxyAuthRequired {
@@ -51,14 +52,14 @@ func unreachable(err error) (what, advice string) {
 	return "", ""
 }
 
-// viaProxy reports a failure on the way to the proxy: net/http marks them so.
+// viaProxy reports a failure on the way to the proxy, as net/http marks it.
 func viaProxy(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "proxyconnect"
 }
 
-// distrusted says what is wrong with a certificate. %s stands for its owner, and in the advice for the setting with its
-// address.
+// distrusted returns what is wrong with a certificate, and what to do. %s stands for its owner, and in the advice for
+// the setting with its address.
 func distrusted(err error) (what, advice string) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "the certificate of %s comes from an authority that this machine does not trust",

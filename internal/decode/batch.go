@@ -12,7 +12,7 @@ import (
 const (
 	ReasonMissingKey  = "missing_key"   // the record has no key
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
-	ReasonOtherKey    = "other_key"     // the record was asked for by another key than it has
+	ReasonOtherKey    = "other_key"     // the record was requested by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
 	ReasonNotText     = "not_text"      // a string with half of a surrogate pair, or with bytes that are not UTF-8
@@ -27,12 +27,12 @@ const (
 // Reject is a value, or a whole record, that could not be loaded as it was sent (decode-2, decode-3).
 type Reject struct {
 	Page    uint32 // page of the run, from 1
-	Fetched int64  // of that page, as Rows.Fetched has it
+	Fetched int64  // when that page was requested, as in Rows.Fetched
 	Key     string // key of the record, '' when it has none
 	Field   string // JSON name of the field, '' for a whole record
 	Reason  string
 	Raw     string // JSON of the value or the record, verbatim
-	// Updated is the updatedAt of the record whose field it is, in milliseconds since 1970; 0 when it has none.
+	// Updated is the updatedAt of the record that the field belongs to, in milliseconds since 1970; 0 if there is none.
 	Updated int64
 }
 
@@ -60,7 +60,7 @@ func (c *Column) Values(t catalog.Type) any {
 	return c.Ints
 }
 
-// extend appends n zero values.
+// extend appends n zero values, for a field of type t.
 func (c *Column) extend(t catalog.Type, n int) {
 	switch t {
 	case catalog.UUID:
@@ -110,14 +110,14 @@ type Rows struct {
 	// Fetched is when the request of the row's page left, in microseconds since 1970 by the run's clock.
 	Fetched []int64
 
-	masks     []uint64 // of each field, its bit in Nulls; none where it is not nullable
-	key       int      // which field is the key; -1 where none is
+	masks     []uint64 // of each field, its bit in Nulls; 0 if it is not nullable
+	key       int      // index of the key field; -1 if there is none
 	absent    uint64   // mask of all nullable fields
-	reserved  int      // length of the columns, which run ahead of the rows while a page is decoded
+	reserved  int      // length of the columns, which are longer than the rows while a page is decoded
 	keyReason string   // why the last row has no usable key; '' when it has one
 
-	month      uint64 // of the last day that was read, as it was written; 0: there was none
-	monthBegin int64  // the day before its first one, in days since 1970
+	month      uint64 // year and month of the last day that was read, as bytes of JSON; 0: none yet
+	monthBegin int64  // the day before the first day of that month, in days since 1970
 }
 
 func newRows(fields []catalog.Field) Rows {
@@ -132,13 +132,13 @@ func newRows(fields []catalog.Field) Rows {
 	return r
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.Nulls) }
 
-// reserve is how many rows the columns grow by at a time.
+// reserve is the number of rows by which the columns grow at a time.
 const reserve = 256
 
-// grow adds one row without any value. The columns run ahead of the rows, a block at a time, until alignColumns.
+// grow adds one row without any value. The columns grow by a block of rows at a time, until alignColumns shortens them.
 func (r *Rows) grow(fetched int64) {
 	if r.reserved == len(r.Nulls) {
 		for i := range r.Columns {
@@ -201,18 +201,19 @@ type Batch struct {
 	// none.
 	Entries []string
 
-	// LeftOut are the rows, in their order, that are not staged, because the reader of the batch does not need them.
+	// LeftOut has the rows, in ascending order, that are not staged, because the reader of the
+	// batch does not need them.
 	LeftOut []int
 
 	Rejects []Reject
 	Records int            // records read, loaded or rejected
 	Noise   int64          // decimals whose binary noise was rounded away
-	Unknown map[string]int // fields that the catalog does not know, with how often each was seen
+	Unknown map[string]int // fields that the catalog does not know, and how often each was seen
 	Bytes   int            // JSON that the rows refer to
 
 	sources []source // one per page
 	keyText []byte   // memory for the texts that keys are derived from
-	packed  []byte   // what the last of Entries are parts of; it is only ever appended to
+	packed  []byte   // memory that the last of Entries are parts of; bytes are only appended
 }
 
 // NewBatch makes an empty batch for the stream.

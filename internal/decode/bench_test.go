@@ -18,7 +18,7 @@ func stream(t testing.TB, name string) *catalog.Stream {
 	return s
 }
 
-// transactionsPage is a page of n transactions as a live service would send them.
+// transactionsPage returns a page of n transactions as a live service would send them.
 func transactionsPage(n int) []byte {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -54,7 +54,7 @@ func BenchmarkTransactions(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// BenchmarkTransactionsBaseline is what the afternoon script does: encoding/json into structs.
+// BenchmarkTransactionsBaseline does what a simple script would do: encoding/json into structs.
 func BenchmarkTransactionsBaseline(b *testing.B) {
 	type transaction struct {
 		ID, Country, ActivatedAt, ClickedAt, SoldAt, UpdatedAt, CurrencyCode, Status, PassbackUID, RetailerID string
@@ -75,7 +75,7 @@ func BenchmarkTransactionsBaseline(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// productsPage is a page of n products with 30 days of history each.
+// productsPage returns a page of n products with 30 days of history each.
 func productsPage(n int) []byte {
 	var p strings.Builder
 	for i := range n {

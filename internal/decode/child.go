@@ -8,16 +8,17 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// childDecoder decodes the array inside a record whose entries become rows of their own. They travel with the record
-// (catalog.Child.Packed): most are as they were when the record was last read, and then nobody has to look at them.
+// childDecoder decodes the array inside a record whose entries become rows of their own. They stay with the
+// record in packed form (catalog.Child.Packed): most have not changed since the record was last read, and then
+// nothing has to unpack them.
 type childDecoder struct {
 	d        *Decoder
 	def      *catalog.Child
 	key      int
-	size     int // of a packed entry [bytes]
+	size     int // of a packed entry, in bytes
 	quoted   [][]byte
 	direct   straight
-	rows     Rows // the entries of the record at hand, where they were not read straight
+	rows     Rows // the entries of the current record, if they were not read straight
 	order    []int
 	position int   // of the entry in its array, from 0
 	unusable []int // positions of the entries that are left out
@@ -47,7 +48,7 @@ func (c *childDecoder) array(at *cursor) error {
 	case nullKind:
 		return at.skip()
 	case arrayKind:
-		if c.direct.packed != "" { // the record has had a list before: the entries of both belong to it
+		if c.direct.packed != "" { // the record had a list before: it has the entries of both
 			c.direct.packed = ""
 			if err := c.entries(&c.direct.before); err != nil {
 				return err
@@ -116,7 +117,7 @@ func (c *childDecoder) rejectEntries(at *cursor) error {
 	})
 }
 
-// path names the entry at hand in rejects and in extra fields.
+// path names the current entry in rejects and in extra fields.
 func (c *childDecoder) path() string { return entryPath(c.def, c.position) }
 
 func (c *childDecoder) field(at *cursor, name []byte) error {
@@ -131,7 +132,7 @@ func (c *childDecoder) field(at *cursor, name []byte) error {
 	return c.d.value(at, &c.rows, i)
 }
 
-// pack returns the entries of the present record in their packed form, in the order of their keys, so that equal
+// pack returns the entries of the current record in their packed form, in the order of their keys, so that equal
 // content always gives equal bytes. Of two entries with the same key, the last counts. It writes field by field: there
 // are many more entries than fields, so the type of each field is looked up only once.
 func (c *childDecoder) pack() string {
@@ -166,10 +167,10 @@ func (c *childDecoder) pack() string {
 	return text(entries)
 }
 
-// packedChunk is how much memory is taken at a time for what is packed.
+// packedChunk is how much memory is allocated at a time for packed entries, in bytes.
 const packedChunk = 64 << 10
 
-// sort orders the rows by their keys, and leaves out rows whose key a later one has. Mostly they come in order.
+// sort orders the rows by their keys, and leaves out a row if a later one has the same key. Usually they come in order.
 func (c *childDecoder) sort() {
 	c.order = c.order[:0]
 	rising := true

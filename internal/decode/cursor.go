@@ -15,16 +15,16 @@ type cursor struct {
 	data []byte
 	at   int
 	// names are the members that will probably come, in this order, each as `"name":`. Records of one page look alike,
-	// and a name that is only compared need not be searched for its end.
+	// and comparing a name is faster than searching for its end.
 	names      [][]byte
 	turn       int    // which of names will probably come next
 	asExpected bool   // the last name was names[turn]
-	plain      bool   // all is UTF-8 and there is no backslash: each string is text as it stands
-	spelled    []byte // the last name that was searched for its end, as it was sent, quotes included
+	plain      bool   // all is UTF-8 without a backslash: each string can be used as it is
+	spelled    []byte // the last name that is not from names, as it was sent, quotes included
 	halves     bool   // half of a surrogate pair was read
 }
 
-// kind is the type of a JSON value, told by its first byte.
+// kind is the type of a JSON value. Its first byte shows it.
 type kind uint8
 
 const (
@@ -52,7 +52,7 @@ func (c *cursor) peek() byte {
 	return 0
 }
 
-// next is the type of the value that follows.
+// next returns the type of the value that follows.
 func (c *cursor) next() kind {
 	switch b := c.peek(); b {
 	case '"':
@@ -73,7 +73,7 @@ func (c *cursor) next() kind {
 	return invalidKind
 }
 
-// expect moves past one byte, which has to be b.
+// expect moves past one byte, which must be b.
 func (c *cursor) expect(b byte) error {
 	if c.peek() != b {
 		return c.fail()
@@ -90,8 +90,8 @@ func (c *cursor) fail() error {
 }
 
 // str reads a string. The bytes are a part of the page, or a buffer of their own when they had escapes. Half of a
-// surrogate pair is no character and has no UTF-8: it comes as the three bytes that it would have, so that isText tells
-// it, and different strings stay different.
+// surrogate pair is no character and has no UTF-8. It is returned as the three bytes that it would have, so that isText
+// notices it, and different strings stay different.
 func (c *cursor) str() ([]byte, error) {
 	if c.peek() != '"' {
 		return nil, c.fail()
@@ -177,7 +177,7 @@ func (c *cursor) skip() error {
 	return err
 }
 
-// array calls f for each element of an array; f has to move past it.
+// array calls f for each element of an array; f must move past the element.
 func (c *cursor) array(f func(*cursor) error) error {
 	if err := c.expect('['); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (c *cursor) array(f func(*cursor) error) error {
 	}
 }
 
-// object calls f for each member of an object; f has to move past its value.
+// object calls f for each member of an object; f must move past its value.
 func (c *cursor) object(f func(*cursor, []byte) error) error {
 	if err := c.expect('{'); err != nil {
 		return err

@@ -12,8 +12,7 @@ const (
 // maxDecimal is the largest unscaled value of a Decimal(18, s).
 const maxDecimal = 999_999_999_999_999_999
 
-// number is a JSON number taken apart: digits is the run of decimal digits without sign and dot, and the value is
-// 0.d1d2d3... times 10 to the power of point.
+// number is a JSON number taken apart. Its value is whole.fraction times 10 to the power of exponent.
 type number struct {
 	negative bool
 	whole    []byte // digits before the dot
@@ -24,7 +23,7 @@ type number struct {
 // digits counts all digits of the number.
 func (n *number) digits() int { return len(n.whole) + len(n.fraction) }
 
-// digit is the i-th digit, counted from the most significant; beyond the last it is 0.
+// digit returns the i-th digit, counted from the most significant one at 0; beyond the last it returns 0.
 func (n *number) digit(i int) byte {
 	switch {
 	case i < len(n.whole):
@@ -35,7 +34,7 @@ func (n *number) digit(i int) byte {
 	return 0
 }
 
-// maxExponent bounds the exponents that are told apart: beyond it every number but 0 is too large or rounds to 0.
+// maxExponent is the largest exponent that is kept: beyond it, every number except 0 is too large or rounds to 0.
 const maxExponent = 1 << 20
 
 // splitNumber takes a JSON number apart. It reports false for anything else, including NaN, hex and a leading plus.
@@ -124,8 +123,8 @@ func parseDecimal(b []byte, scale int) (value int64, how rounding, ok bool) {
 	return int64(u), how, true
 }
 
-// restAfter judges the digits from position keep on, which a column of that scale has no room for. The rest is noise
-// when it is closer than 1e-9 to the value that is kept, whichever way it was rounded.
+// restAfter says what the digits from position keep on are, for which a column of that scale has no room. They are
+// noise if the number is closer than 1e-9 to the value that is kept, whichever way it was rounded.
 func (n *number) restAfter(keep, scale int) rounding {
 	if n.zeroFrom(keep) {
 		return exact
@@ -145,7 +144,7 @@ func (n *number) restAfter(keep, scale int) rounding {
 	return rounded
 }
 
-// roundsUp decides half-even: up above a half, down below it, and on the half itself to the even neighbour.
+// roundsUp decides rounding half-even: up above a half, down below it, and a half itself to the even neighbour.
 func (n *number) roundsUp(keep int, odd bool) bool {
 	if keep < 0 {
 		return false // the first digit that is cut off is a zero before the number begins

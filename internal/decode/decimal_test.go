@@ -85,7 +85,7 @@ func TestParseInt(t *testing.T) {
 	}
 }
 
-// FuzzDecimal holds parseDecimal against arbitrary-precision arithmetic.
+// FuzzDecimal compares parseDecimal with arbitrary-precision arithmetic.
 func FuzzDecimal(f *testing.F) {
 	for _, s := range []string{"0.1", "112.45", "1e2", "5e-3", "23.139999999999997", "-0.00015", "99999999999999.99995",
 		"1e-400"} {

@@ -1,6 +1,6 @@
 // Package decode turns the bytes of a page, which the client has checked to be JSON, into column buffers, as the
-// catalog describes them: with no map, no struct and no allocation per record. Strings are slices of the page's bytes,
-// so the caller must never reuse those bytes.
+// catalog describes them. It makes no map, no struct and no allocation for each record. Strings are slices of the
+// page's bytes, so the caller must never reuse those bytes.
 //
 // Invariants, cited in the code as decode-N:
 //
@@ -13,8 +13,8 @@
 //     the same content always gives the same text.
 //  5. A page that fails to decode leaves the batch as it was.
 //  6. A product has no identifier of its own. Its key is a hash of the first of these that it has: url; asin; gtin;
-//     brand with mpn; brand with sku. The name of the rule is hashed with it and kept beside it. A product with none of
-//     them is a record without a usable key.
+//     brand with mpn; brand with sku. The name of the rule is hashed too, and stored beside the key. A product with
+//     none of these is a record without a usable key.
 //  7. A timestamp without a zone is in UTC, because an older version of the API wrote UTC in this way.
 //  8. Numbers may come as strings, and a reference may not be a UUID: the record is loaded in both cases.
 package decode

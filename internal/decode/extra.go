@@ -11,12 +11,12 @@ import (
 // extraField is a member of a record that the catalog does not know.
 type extraField struct {
 	name    string
-	spelled string // the name as JSON, as it was sent, where it is no text
+	spelled string // the name as JSON, as it was sent, if it is no text
 	raw     []byte
 }
 
-// unknown keeps a member that the catalog does not know, and counts it under the name of its kind. path is where it is
-// in the record: empty, or the place of an entry with a point behind.
+// unknown keeps a member that the catalog does not know, and counts it as kind. path is where it is in the record:
+// empty, or the path of an entry and a dot.
 func (d *Decoder) unknown(c *cursor, path string, name []byte, kind string) error {
 	f := extraField{name: path + string(name)}
 	if !d.isText(c, name) {
@@ -32,7 +32,7 @@ func (d *Decoder) unknown(c *cursor, path string, name []byte, kind string) erro
 	return nil
 }
 
-// joinExtra writes the unknown members of the current record as one JSON object, by name (decode-4).
+// joinExtra returns the unknown members of the current record as one JSON object, ordered by name (decode-4).
 func (d *Decoder) joinExtra() string {
 	if len(d.extra) == 0 {
 		return ""

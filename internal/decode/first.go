@@ -8,8 +8,9 @@ import (
 
 var errEnough = errors.New("no more is needed")
 
-// FirstKey is the key of the first record of a page as text, whether the record can be loaded or not; "" when the page
-// is empty, its first record has no key, or the stream's key is derived. data is a JSON array that was checked.
+// FirstKey returns the key of the first record of a page as text, whether the record can be loaded or not. It
+// returns "" if the page is empty, if its first record has no key, or if the stream's key is derived. data is a
+// JSON array that was checked.
 func FirstKey(s *catalog.Stream, data []byte) string {
 	i := s.KeyField()
 	if i < 0 {
@@ -29,7 +30,7 @@ func FirstKey(s *catalog.Stream, data []byte) string {
 			} else {
 				key, err = c.raw()
 			}
-			return err // of a member that comes twice, the last counts
+			return err // if a member comes twice, the last one counts
 		}); err != nil {
 			return err
 		}

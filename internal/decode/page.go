@@ -14,24 +14,24 @@ import (
 type Decoder struct {
 	stream *catalog.Stream
 	byName map[string]int
-	quoted [][]byte // of each field, how its name stands in a record
+	quoted [][]byte // of each field, its name as it is written in a record
 
 	batch    *Batch
-	asked    string // key that the record at hand was asked for by; "" in a list
+	asked    string // key that the current record was requested by; "" in a list
 	page     uint32
 	fetched  int64
 	extra    []extraField
-	list     []byte // the list that is being read, in the memory that lists has left
-	lists    []byte // what the last lists are parts of; it is only ever appended to
+	list     []byte // the list that is being read, in the free memory of lists
+	lists    []byte // memory that the last lists are parts of; bytes are only appended
 	unusable []unusableRecord
 	child    *childDecoder
-	// unknownSeen counts the unknown fields of the page at hand.
+	// unknownSeen counts the unknown fields of the current page.
 	unknownSeen map[string]int
 	onField     func(*cursor, []byte) error
 	onRecord    func(*cursor) error
 	onElement   func(*cursor) error
-	listReason  string // why it cannot travel
-	utf8        bool   // the page is
+	listReason  string // why the list is refused
+	utf8        bool   // the whole page is UTF-8
 }
 
 // unusableRecord is a record that is left out, by its position in the page.
@@ -55,8 +55,8 @@ func New(s *catalog.Stream) *Decoder {
 }
 
 // Page appends the records of data, a JSON array, to the batch. page counts from 1 within the run; fetched is in
-// microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards.
-// An error means that data is no JSON array; the batch is then as it was (decode-5).
+// microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards. An error
+// means that data is no JSON array; the batch is unchanged then (decode-5).
 func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error {
 	d.batch, d.page, d.fetched, d.utf8 = b, page, fetched, utf8.Valid(data)
 	d.unusable = d.unusable[:0]
@@ -84,8 +84,8 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 	return nil
 }
 
-// Item appends a record that was asked for by its key, and rejects one that has another. data is a JSON object; the
-// rest is as for Page.
+// Item appends a record that was requested by its key, and rejects it if it has another key. data is a JSON object; the
+// other parameters and the error are those of Page.
 func (d *Decoder) Item(b *Batch, data []byte, key string, page uint32, fetched int64) error {
 	d.asked = key
 	defer func() { d.asked = "" }()
@@ -135,8 +135,8 @@ func (d *Decoder) leaveOut(reason string) {
 	d.unusable = append(d.unusable, unusableRecord{position: d.batch.Records, reason: reason})
 }
 
-// rejectRecords goes over the page once more for the raw JSON of the records that were left out. It is a second pass
-// because it is rare, and the first one is not to pay for it.
+// rejectRecords reads the page once more, for the raw JSON of the records that were left out. It is a second pass
+// because it is rare, and the first pass should not be slower for it.
 func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 	position, next := recordsBefore, 0
 	return (&cursor{data: data}).array(func(c *cursor) error {
@@ -155,7 +155,7 @@ func (d *Decoder) rejectRecords(data []byte, recordsBefore int) error {
 	})
 }
 
-// nameRejects fills in the record whose field rejects begin at from.
+// nameRejects fills in key and updatedAt of the current record in its field rejects, which begin at from.
 func (d *Decoder) nameRejects(from int) {
 	b := d.batch
 	for i := from; i < len(b.Rejects); i++ {
@@ -179,7 +179,8 @@ func (d *Decoder) field(c *cursor, name []byte) error {
 	return d.value(c, &d.batch.Rows, i)
 }
 
-// otherMember decodes a member that is no field of the record: its entries, or one that the catalog does not know.
+// otherMember decodes a member that is no field of the record: its list of entries, or one that
+// the catalog does not know.
 func (d *Decoder) otherMember(c *cursor, name []byte) error {
 	if d.child == nil || string(name) != d.stream.Child.JSON {
 		return d.unknown(c, "", name, string(name))
@@ -190,7 +191,7 @@ func (d *Decoder) otherMember(c *cursor, name []byte) error {
 	return err
 }
 
-// quotedNames are the fields' names as they stand in a record, colon included.
+// quotedNames returns the names of the fields as they are written in a record, with quotes and colon.
 func quotedNames(fields []catalog.Field) [][]byte {
 	names := make([][]byte, len(fields))
 	for i, f := range fields {
@@ -199,13 +200,15 @@ func quotedNames(fields []catalog.Field) [][]byte {
 	return names
 }
 
-// rejectField keeps the raw value of a field of the current record that could not be loaded as it was sent.
+// rejectField adds the raw value of a field of the current record to the rejects, because it could not
+// be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
 	d.batch.Rejects = append(d.batch.Rejects,
 		Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
 }
 
-// text makes a string of bytes that are never changed: a part of the page, or a buffer made for this one value.
+// text makes a string, without a copy, of bytes that are never changed: a part of the page, or a buffer
+// made for this one value.
 func text(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // nothing writes to these bytes again
 }

@@ -23,7 +23,7 @@ func decodeAll(t *testing.T, name, page string) *Batch {
 	return b
 }
 
-// cell is one value as text, "-" when absent.
+// cell returns one value as text, "-" if it is absent.
 func cell(r *Rows, jsonName string, row int) string {
 	for i, f := range r.Fields {
 		if f.JSON != jsonName {
@@ -205,7 +205,8 @@ func unpack(packed string) (entries []string) {
 	return entries
 }
 
-// TestPackedEntries are in the order of their days, each once, so that the same content is the same bytes.
+// TestPackedEntries wants packed entries in the order of their days, each day once, so that the same
+// content gives the same bytes.
 func TestPackedEntries(t *testing.T) {
 	day := func(n, views int) string { return fmt.Sprintf(`{"yearMonthDay":"2026-01-%02d","views":%d}`, n, views) }
 	history := func(parts ...string) string { return `"history":[` + strings.Join(parts, ",") + `]` }
@@ -287,7 +288,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestItem decodes records that were asked for by their key, one of which is another.
+// TestItem decodes records that were requested by their key. One of them has another key.
 func TestItem(t *testing.T) {
 	s := stream(t, "coupons")
 	b, d := NewBatch(s), New(s)
@@ -310,7 +311,7 @@ func TestItem(t *testing.T) {
 	if diff := cmp.Diff(want, b.Rejects); diff != "" {
 		t.Error(diff)
 	}
-	// A list does not care who is asked for.
+	// A list is not checked for the key of an earlier request.
 	if err := d.Page(b, []byte(`[{"id":"`+idB+`"}]`), 5, 5); err != nil || b.Len() != 3 {
 		t.Errorf("%d rows, %v", b.Len(), err)
 	}

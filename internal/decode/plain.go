@@ -9,8 +9,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Nearly all values of a page are written in one way. What is here reads that way alone, without a search for the end
-// of a string, and leaves any other to the full decoder. Both give the same result.
+// Nearly all values of a page are written in the same form, the plain form. These functions read only that, without a
+// search for the end of a string, and leave any other form to the full decoder. Both give the same result.
 
 const (
 	uuidLength = len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
@@ -18,8 +18,8 @@ const (
 	dayLength  = len("2006-01-02")
 )
 
-// plain takes the string that follows as field i of the last row, where it is a UUID, a timestamp, a day or text in its
-// plain form.
+// plain reads the string that follows as field i of the last row, if it is a UUID, a timestamp, a day or text in its
+// plain form. It reports whether it did.
 func (r *Rows) plain(c *cursor, i int) bool {
 	column, row := &r.Columns[i], len(r.Nulls)-1
 	b := c.data[c.at+1:]
@@ -64,7 +64,7 @@ func (r *Rows) plain(c *cursor, i int) bool {
 	return true
 }
 
-// plainUUID reads the digits of a UUID in four groups, with dashes. id is changed only where it is one.
+// plainUUID reads a UUID with dashes, its digits in four groups of eight. It changes id only if b is a UUID.
 func plainUUID(b *[uuidLength]byte, id *uuid.UUID) bool {
 	if b[8] != '-' || b[13] != '-' || b[18] != '-' || b[23] != '-' {
 		return false
@@ -82,8 +82,9 @@ func plainUUID(b *[uuidLength]byte, id *uuid.UUID) bool {
 	return true
 }
 
-// hexDigits is the four bytes that eight hexadecimal digits stand for, the first of each in the lowest bits. All eight
-// are looked at in one word: no sum of two ASCII bytes here carries into the next.
+// hexDigits returns the four bytes that eight hexadecimal digits mean; the first digit and the first byte
+// are in the lowest bits. It looks at all eight in one word: no sum here carries into the next byte, as
+// long as the bytes are ASCII.
 func hexDigits(x uint64) (four uint32, ok bool) {
 	const each = 0x0101010101010101
 	lower := x | 0x20*each
@@ -124,8 +125,8 @@ func plainTime(b *[timeLength]byte) (ms int64, ok bool) {
 	return ms, inRange(ms)
 }
 
-// plainDay reads a day as 2006-01-02, in days since 1970. Days that follow each other are mostly of one month: of those
-// that every month has, only the day is read.
+// plainDay reads a day as 2006-01-02, in days since 1970. Days that follow each other are usually of one month. Then
+// only the day of the month is read, if it is at most 28, which every month has.
 func (r *Rows) plainDay(b *[dayLength]byte) (day uint16, ok bool) {
 	month := binary.LittleEndian.Uint64(b[:8])
 	n, digits := twoDigits(b[8:])
@@ -138,11 +139,12 @@ func (r *Rows) plainDay(b *[dayLength]byte) (day uint16, ok bool) {
 	return day, ok
 }
 
-// maxPlain is how many digits fit into a Decimal(18, s), and into an Int64, whatever they are.
+// maxPlain is the number of digits that fit into a Decimal(18, s) and into an Int64, whatever the digits are.
 const maxPlain = 18
 
-// plainDecimal reads the number that b begins with, scaled by 10 to the power of scale, and says how many bytes it has.
-// It takes those without an exponent that have no more digits behind the point than the scale, and fit for certain.
+// plainDecimal reads the number that b begins with, scaled by 10 to the power of scale, and returns its length
+// in bytes. It accepts only numbers without an exponent that have no more digits after the point than the
+// scale, and that certainly fit.
 func plainDecimal(b []byte, scale int) (value int64, length int, ok bool) {
 	i := 0
 	negative := len(b) > 0 && b[0] == '-'
@@ -154,7 +156,7 @@ scan:
 	for ; i < len(b); i++ {
 		switch c := b[i]; {
 		case c >= '0' && c <= '9':
-			value = value*10 + int64(c-'0') // it may run over where there are too many; those are left
+			value = value*10 + int64(c-'0') // too many digits overflow it, but are refused below
 		case c == '.' && point < 0:
 			point = i
 		case c == '.', c == 'e', c == 'E', c == '+', c == '-':
@@ -180,8 +182,8 @@ scan:
 	return value, i, true
 }
 
-// plainNumber takes the number that follows as field i of the last row, where that is a decimal or a whole number in
-// its plain form.
+// plainNumber reads the number that follows as field i of the last row, if it is a decimal or a whole number in its
+// plain form. It reports whether it did.
 func (r *Rows) plainNumber(c *cursor, i int) bool {
 	scale := 0
 	switch t := r.Fields[i].Type; {

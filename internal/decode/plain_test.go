@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// FuzzPlain holds what reads the plain form of a value alone against what reads every form: whatever it takes, both
-// take for the same.
+// FuzzPlain compares the functions that read only the plain form of a value with those that read every form: what the
+// former accept, both read as the same value.
 func FuzzPlain(f *testing.F) {
 	for _, s := range []string{
 		"0f0b8b1e-7a35-4a36-a3f4-9f0F6A1D2C3B", "0f0b8b1e-7a35-4a36-a3f4-9f0g6a1d2c3b",
@@ -54,7 +54,8 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// TestPlainIsUsual asks of what services send that it be read in its plain form: otherwise nothing is faster for it.
+// TestPlainIsUsual wants values as services send them to be read in their plain form: otherwise the plain
+// form makes nothing faster.
 func TestPlainIsUsual(t *testing.T) {
 	var id uuid.UUID
 	if !plainUUID((*[uuidLength]byte)([]byte("0f0b8b1e-7a35-4a36-a3f4-9f0F6A1D2C3B")), &id) {
@@ -70,8 +71,8 @@ func TestPlainIsUsual(t *testing.T) {
 	}
 }
 
-// TestNoAllocationsPerRow decodes into a batch that has memory from before: what is left are chunks for lists and
-// entries.
+// TestNoAllocationsPerRow decodes into a batch that has memory from before: the only allocations are
+// chunks for lists and entries.
 func TestNoAllocationsPerRow(t *testing.T) {
 	for name, page := range map[string][]byte{"transactions": transactionsPage(1000), "products": productsPage(1000)} {
 		d, batch := New(stream(t, name)), NewBatch(stream(t, name))
@@ -130,7 +131,8 @@ func TestVersion5(t *testing.T) {
 	}
 }
 
-// TestDaysOfAMonth reads days after each other, as the entries of a list have them, like each of them alone.
+// TestDaysOfAMonth wants days that are read one after the other, as in the entries of a list, to be
+// the same as each day alone.
 func TestDaysOfAMonth(t *testing.T) {
 	var r Rows
 	for _, s := range []string{

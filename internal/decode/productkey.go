@@ -9,8 +9,8 @@ import (
 // keySpace is the namespace of derived keys. It is part of every product_key ever stored, and never changes.
 var keySpace = uuid.MustParse("5d0c1f3e-8a44-5f0e-9d1b-6c2a7e94b3d1")
 
-// keyRules are tried in this order; the first whose fields are all present gives the product its key (decode-6).
-// The rule's name is hashed too, so that equal texts under two rules are two products.
+// keyRules are tried in this order; the first whose fields are all present gives the product its key (decode-6). The
+// rule's name is hashed too, so that equal texts under two rules are two products.
 var keyRules = []struct {
 	name   string
 	fields []string // JSON names
@@ -22,7 +22,7 @@ var keyRules = []struct {
 	{"brand_sku", []string{"brandName", "sku"}},
 }
 
-// deriveKey appends the key of the last row. Where no rule applies, the row has none.
+// deriveKey appends the key of the last row. If no rule applies, the row has no key.
 func (b *Batch) deriveKey() {
 	key, rule := b.productKey(b.Len() - 1)
 	b.Keys = append(b.Keys, key)
@@ -50,7 +50,8 @@ next:
 	return uuid.UUID{}, ""
 }
 
-// version5 is the UUID of a name in a name space, which stands before the name: uuid.NewSHA1 without its allocations.
+// version5 returns the UUID of a name in a name space, given one after the other. It is uuid.NewSHA1
+// without its allocations.
 func version5(spaceAndName []byte) (id uuid.UUID) {
 	sum := sha1.Sum(spaceAndName) //nolint:gosec // see the import
 	copy(id[:], sum[:])

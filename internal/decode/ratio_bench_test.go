@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkAgainstScan reports how many times the CPU time of a bare scan of the page by jx it takes to decode it. Both
-// sides take turns, and each counts with its best turn: what else runs on the machine slows down some of them.
+// BenchmarkAgainstScan reports the CPU time of decoding a page, as a multiple of that of a bare scan of the
+// page by jx. Both sides take turns, and the best turn of each counts, because other programs on the machine
+// slow down some of the turns.
 func BenchmarkAgainstScan(b *testing.B) {
 	b.Run("transactions", func(b *testing.B) { againstScan(b, "transactions", transactionsPage(1000), 1000) })
 	b.Run("products", func(b *testing.B) { againstScan(b, "products", productsPage(200), 200) })
@@ -46,7 +47,7 @@ func againstScan(b *testing.B, of string, page []byte, rows int) {
 	b.ReportMetric(1.2, "goal-times-scan")
 }
 
-// threadTime is the CPU time of the calling thread.
+// threadTime returns the CPU time of the calling thread.
 func threadTime(b *testing.B) time.Duration {
 	b.Helper()
 	var t unix.Timespec

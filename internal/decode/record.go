@@ -11,11 +11,11 @@ import (
 // source is a page that rows of a batch came from.
 type source struct {
 	data    []byte
-	row     int   // of its first record that has one
-	leftOut []int // positions in the page, from 0, of the records that have none
+	row     int   // row of its first record that has one
+	leftOut []int // positions in the page, from 0, of the records without a row
 }
 
-// Key is the key of a row as text.
+// Key returns the key of a row as text.
 func (b *Batch) Key(row int) string {
 	i := b.Stream.KeyField()
 	switch {
@@ -27,8 +27,8 @@ func (b *Batch) Key(row int) string {
 	return strconv.FormatInt(b.Columns[i].Ints[row], 10)
 }
 
-// Record is the JSON of the record that a row came from, verbatim. It goes over the page again: it is for the rare row
-// that the warehouse does not take.
+// Record returns the JSON of the record that a row came from, verbatim. It scans the page again, since it is only for
+// the rare row that the warehouse refuses.
 func (b *Batch) Record(row int) (string, error) {
 	raw, err := b.record(row)
 	return string(raw), err
@@ -55,7 +55,7 @@ func (b *Batch) record(row int) ([]byte, error) {
 	})
 }
 
-// nth is the JSON of the first element of an array for which a function returns true.
+// nth returns the JSON of the first element of an array for which isIt returns true.
 func nth(c *cursor, isIt func() bool) (found []byte, err error) {
 	err = c.array(func(c *cursor) error {
 		if found != nil || !isIt() {

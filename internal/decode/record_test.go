@@ -6,7 +6,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Rows lead back to their JSON, over pages with records and entries that have no row, and pages that have none at all.
+// For each row, its JSON is found, also if pages have records and entries without a row, or no rows at all.
 func TestRecordOfARow(t *testing.T) {
 	s, err := catalog.Find("products")
 	if err != nil {

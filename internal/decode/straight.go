@@ -7,17 +7,18 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// straight reads a list of entries that is written as nearly all are, and packs it on the way: every entry has all
-// fields in the order of the catalog, in their plain form (plain.go) or null, without white space, and each key is
-// above the one before. Anything else it leaves to the full decoder, which gives the same for what this takes.
+// straight reads a list of entries in the form that nearly all lists have, and packs it at the same time: every
+// entry has all fields in the order of the catalog, in their plain form (plain.go) or null, without white space,
+// and each key is greater than the one before. It leaves any other list to the full decoder, which gives the same
+// result for these lists too.
 //
-// A record may have two such lists, whose entries then belong together. So the cursor before the first is kept: the
-// full decoder reads that one again.
+// A record may contain two such lists, whose entries then belong together. So the cursor before the first one is kept,
+// and the full decoder reads that list again.
 type straight struct {
-	kinds  []straightKind // of each field; nil where a field has another type
+	kinds  []straightKind // of each field; nil if a field has another type
 	scales []int
 	before cursor // at the list that was read straight
-	packed string // its entries; "" where none was
+	packed string // its entries; "" if no list was read straight
 }
 
 type straightKind uint8
@@ -43,7 +44,7 @@ func newStraight(fields []catalog.Field) (s straight) {
 	return s
 }
 
-// straight reads the list that follows, and reports whether it could.
+// straight reads the list that follows, and reports whether it was able to.
 func (c *childDecoder) straight(at *cursor) bool {
 	s, b := &c.direct, c.d.batch
 	data, i := at.data, at.at+1
@@ -83,7 +84,7 @@ func (c *childDecoder) straight(at *cursor) bool {
 	return true
 }
 
-// straightEntry packs the entry that b begins with. It returns how long that is, and the entry's key.
+// straightEntry packs the entry that b begins with. It returns the length of the entry in b, and its key.
 func (c *childDecoder) straightEntry(b, packed []byte) (length int, key int64, ok bool) {
 	if len(b) == 0 || b[0] != '{' {
 		return 0, 0, false

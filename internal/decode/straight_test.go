@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// straightSeeds are lists of entries: those of the first group are read straight, and the others are not.
+// straightSeeds are lists of entries: those under true are read straight, and the others are not.
 var straightSeeds = map[bool][]string{
 	true: {
 		`[{"yearMonthDay":"2026-01-01","price":1.5,"views":3}]`,
@@ -38,8 +38,7 @@ var straightSeeds = map[bool][]string{
 	},
 }
 
-// TestStraightIsUsual asks of lists as services send them that they be read straight: otherwise nothing is faster for
-// it.
+// TestStraightIsUsual wants lists as services send them to be read straight: otherwise that makes nothing faster.
 func TestStraightIsUsual(t *testing.T) {
 	for want, lists := range straightSeeds {
 		for _, list := range lists {
@@ -53,8 +52,8 @@ func TestStraightIsUsual(t *testing.T) {
 	}
 }
 
-// FuzzStraight decodes products with two lists of entries as they come, and with the full decoder alone: both give the
-// same rows, entries, rejects and unknown fields, or both find no JSON.
+// FuzzStraight decodes products with two lists of entries in the usual way, and with the full decoder alone: both give
+// the same rows, entries, rejects and unknown fields, or both find that it is no JSON.
 func FuzzStraight(f *testing.F) {
 	for _, firsts := range straightSeeds {
 		for _, first := range firsts {

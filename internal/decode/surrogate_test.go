@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHalvesOfSurrogatePairs rejects strings that are no text, with what was sent, wherever they stand. Pairs are text.
+// TestHalvesOfSurrogatePairs wants strings that are no text to be rejected as they were sent, wherever
+// they are. Pairs are text.
 func TestHalvesOfSurrogatePairs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,7 +57,7 @@ func TestHalvesOfSurrogatePairs(t *testing.T) {
 	}
 }
 
-// TestHalvesInKeys: a record whose key is no text has none, and a product is named by the next thing that it has.
+// TestHalvesInKeys: a record whose key is no text has no usable key, and a product gets its key by the next rule.
 func TestHalvesInKeys(t *testing.T) {
 	t.Parallel()
 	b := decodeAll(t, "coupons", `[{"id":"\ud800"}]`)
@@ -77,7 +78,7 @@ func TestHalvesInKeys(t *testing.T) {
 	}
 }
 
-// TestHalvesInUnknownFields: they are kept as they were sent, names included, and none takes the place of another.
+// TestHalvesInUnknownFields: unknown fields are kept as they were sent, names included, and none replaces another.
 func TestHalvesInUnknownFields(t *testing.T) {
 	t.Parallel()
 	b := decodeAll(t, "coupons", `[{"\ud801":1,"\ud800":2,"x":"\udc00","id":"`+idA+`","\ud800":3,"a\ud83d\ude00":4}]`)

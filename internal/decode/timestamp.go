@@ -2,7 +2,8 @@ package decode
 
 import "time"
 
-// Limits of DateTime64(3) in ClickHouse: years 1900 to 2299. Outside of them it saturates silently.
+// Limits of DateTime64(3) in ClickHouse: years 1900 to 2299. ClickHouse silently changes times
+// outside to the nearest limit.
 var (
 	minTime = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	maxTime = time.Date(2299, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli()
@@ -10,9 +11,9 @@ var (
 
 const maxDay = 65535 // 2149-06-06, the last day of ClickHouse's Date
 
-// parseTime reads an ISO 8601 timestamp as milliseconds since 1970 in UTC: a date, optionally a time after T or a
-// space with any number of fraction digits, optionally a zone. No zone means UTC (decode-7). Fractions below a
-// millisecond are cut towards the past, so that a watermark never runs ahead of them.
+// parseTime reads an ISO 8601 timestamp as milliseconds since 1970 in UTC: a date, optionally a time after T or a space
+// with any number of fraction digits, optionally a zone. No zone means UTC (decode-7). Fractions below a millisecond
+// are cut off towards the past, so that a watermark is never later than the rows.
 func parseTime(b []byte) (ms int64, ok bool) {
 	days, b, ok := parseDate(b)
 	if !ok {

@@ -59,8 +59,8 @@ func TestParseDay(t *testing.T) {
 	}
 }
 
-// FuzzTime holds parseTime against the standard library: what one takes for a timestamp, the other does, in the same
-// moment.
+// FuzzTime compares parseTime with the standard library: both accept the same texts as
+// timestamps, and read the same time.
 func FuzzTime(f *testing.F) {
 	f.Add("2023-10-01T12:00:00.000Z")
 	f.Add("1969-12-31T23:59:59.9999-11:30")
@@ -87,8 +87,8 @@ func referenceTime(s string) (ms int64, ok bool) {
 	for _, separator := range []string{"T", " "} {
 		for _, clock := range []string{"15:04", "15:04:05"} {
 			for _, zone := range []string{"", "Z", "-07:00", "-0700", "-07"} {
-				// Go takes a fraction after the seconds without being asked to. What it takes beyond ISO 8601, offsets of
-				// 24 hours or 60 minutes and hours of one digit, the pattern leaves out.
+				// Go accepts a fraction after the seconds without a layout for it. The pattern refuses what Go accepts
+				// beyond ISO 8601: offsets of 24 hours or 60 minutes, and hours of one digit.
 				at, err := time.Parse(time.DateOnly+separator+clock+zone, upper)
 				if err == nil && isoTime.MatchString(upper) {
 					return at.UnixMilli(), true
@@ -101,7 +101,7 @@ func referenceTime(s string) (ms int64, ok bool) {
 
 var isoTime = regexp.MustCompile(`^.{11}\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]([01]\d|2[0-3])(:?[0-5]\d)?)?$`)
 
-// FuzzDay holds parseDay against the standard library.
+// FuzzDay compares parseDay with the standard library.
 func FuzzDay(f *testing.F) {
 	for _, s := range []string{"2026-01-31", "20260131", "2149-06-06", "2149-06-07", "1969-12-31", "2100-02-29",
 		"-0010101"} {

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// value decodes field i of the last row. Where a name comes twice in one record, the later one wins.
+// value decodes field i of the last row. If a name comes twice in one record, the later one counts.
 func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	f := &rows.Fields[i]
 	next := c.next()
@@ -40,7 +40,7 @@ func (d *Decoder) value(c *cursor, rows *Rows, i int) error {
 	return d.wrongType(c, rows, i)
 }
 
-// stringValue takes a JSON string. Numbers are accepted from strings as well: their digits are as exact.
+// stringValue takes a JSON string. Numbers are accepted as strings too: their digits are just as exact.
 func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
 	start := at.at
 	b, err := at.str()
@@ -145,8 +145,9 @@ func (d *Decoder) boolValue(c *cursor, rows *Rows, i int) error {
 	return nil
 }
 
-// listValue takes an array of strings. It travels as the strings one after the other, each ended by a NUL byte; a
-// list whose strings hold a NUL byte themselves or are no text, or that holds anything but strings, is refused.
+// listValue takes an array of strings, and stores it as one string: the elements one after the other, each
+// ended by a NUL byte. It refuses a list with a string that contains a NUL byte or is no text, and a list
+// with anything but strings.
 func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 	if c.next() != arrayKind {
 		return d.wrongType(c, rows, i)
@@ -164,13 +165,14 @@ func (d *Decoder) listValue(c *cursor, rows *Rows, i int) error {
 		return d.wrongValue(&again, rows, i, d.listReason)
 	}
 	rows.Columns[i].Strings[rows.Len()-1] = text(d.list)
-	if cap(d.list) == cap(room) { // it did not outgrow the room
+	if cap(d.list) == cap(room) { // the list has fitted into the room
 		d.lists = d.lists[:len(d.lists)+len(d.list)]
 	}
 	return nil
 }
 
-// Memory for lists is taken a chunk at a time. What has no room left for a usual list is given up.
+// Memory for lists is allocated a chunk at a time, in bytes. The rest of a chunk is given up if it has
+// no room for a usual list.
 const (
 	listChunk = 64 << 10
 	usualList = 1 << 10
@@ -209,7 +211,7 @@ func (d *Decoder) wrongValue(c *cursor, rows *Rows, i int, reason string) error 
 	return nil
 }
 
-// refuseString refuses a string, except for the empty one, which holds nothing to keep: it is the same as absent.
+// refuseString refuses a string. An empty string counts as absent instead, unless the field is the key.
 func (d *Decoder) refuseString(b, raw []byte, rows *Rows, i int, reason string) {
 	if len(b) == 0 && !rows.Fields[i].Key {
 		rows.setAbsent(i)
@@ -218,7 +220,8 @@ func (d *Decoder) refuseString(b, raw []byte, rows *Rows, i int, reason string) 
 	d.refuse(raw, rows, i, reason)
 }
 
-// refuse costs the field its value, and a record its place when the field is its key (decode-2, decode-3).
+// refuse makes the field absent and rejects its value. If the field is the key, the whole record is left
+// out (decode-2, decode-3).
 func (d *Decoder) refuse(raw []byte, rows *Rows, i int, reason string) {
 	rows.setAbsent(i)
 	if rows.Fields[i].Key {
@@ -228,7 +231,7 @@ func (d *Decoder) refuse(raw []byte, rows *Rows, i int, reason string) {
 	d.rejectField(d.nameOf(rows, i), reason, raw)
 }
 
-// nameOf is the name under which a field's rejects are kept.
+// nameOf returns the name under which a field's rejects are kept.
 func (d *Decoder) nameOf(rows *Rows, i int) string {
 	if rows == &d.batch.Rows {
 		return rows.Fields[i].JSON

@@ -10,16 +10,17 @@ import (
 
 const (
 	roleVariable = "DEALHOUSE_TEST_ROLE"
-	lifeVariable = "DEALHOUSE_TEST_LIFE" // the folder of its warehouse
+	lifeVariable = "DEALHOUSE_TEST_LIFE" // the folder of the child's warehouse
 )
 
-// Role starts this test binary again, to do what Options.Roles has under the name. env is added to the environment.
+// Role returns a command that starts this test binary again, to do what Options.Roles has under the name. env is
+// added to the environment.
 func Role(ctx context.Context, name string, env ...string) *exec.Cmd {
 	return again(ctx, nil, append(env, roleVariable+"="+name)...)
 }
 
-// Life starts this test binary again to run one test, on a warehouse of its own in the folder, which is DSN there.
-// A life that ends in SIGKILL leaves the folder to the next one.
+// Life returns a command that starts this test binary again, to run one test on a warehouse of its own in the folder.
+// In that process, DSN returns this warehouse. A life that ends in SIGKILL leaves the folder to the next one.
 func Life(ctx context.Context, folder, test string, env ...string) *exec.Cmd {
 	return again(ctx, []string{"-test.run=^" + test + "$"}, append(env, lifeVariable+"="+folder)...)
 }
@@ -30,7 +31,7 @@ func again(ctx context.Context, args []string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// Killed reports that a child ended in SIGKILL, by what Run or Wait returned.
+// Killed reports whether a child ended in SIGKILL. err is what Run or Wait returned.
 func Killed(err error) bool {
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	if !ended {
@@ -40,5 +41,5 @@ func Killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Die is SIGKILL for this process.
+// Die kills this process with SIGKILL.
 func Die() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }

@@ -23,19 +23,21 @@ const embeddedScheme = "embedded:"
 // dataSource is set by Main, before the first test.
 var dataSource string
 
-// DSN is the warehouse of this process: embedded, in a folder of its own.
+// DSN returns the warehouse of this process: embedded, in a folder of its own.
 func DSN() string { return dataSource }
 
-// Folder is where the engine of this process has its data.
+// Folder returns the folder in which the engine of this process has its data.
 func Folder() string { return dataSource[len(embeddedScheme):] }
 
-// Store is what Open needs of a warehouse. The tests of package warehouse use Open too, so it cannot be named here.
+// Store is what Open needs of a warehouse. The tests of package warehouse use Open too, so this
+// package cannot import it.
 type Store interface {
 	Migrate(ctx context.Context) ([]string, error)
 	Close() error
 }
 
-// Open gives the test a migrated, empty database of its own (enginetest-1), as what open makes of a DSN and its name.
+// Open gives the test a migrated, empty database of its own (enginetest-1). It returns what open makes of a DSN and
+// the name of the database.
 func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database string) (S, error)) S {
 	t.Helper()
 	d := shared.borrow()
@@ -59,7 +61,7 @@ func Open[S Store](t testing.TB, open func(ctx context.Context, dsn, database st
 	return store
 }
 
-// database is one that is migrated. Its tables and rows are those that it has when it is empty.
+// database is a database of tests. tables and rows are what it has after its migration, when it is empty.
 type database struct {
 	name   string
 	tables map[string]string // how each is defined, without its id; nil before it is migrated
@@ -89,7 +91,7 @@ func (p *pool) borrow() *database {
 	return &database{name: fmt.Sprintf("test_%s%d", ofThisProcess(), p.made)}
 }
 
-// learn notes what a database is that was just migrated, and keeps a copy of the rows that the migration has written.
+// learn notes the tables and rows of a database that was just migrated, and keeps a copy of the rows.
 func (p *pool) learn(ctx context.Context, d *database) (err error) {
 	if d.tables, d.rows, err = p.readTables(ctx, d.name); err != nil || Cluster() != "" {
 		return err
@@ -104,7 +106,7 @@ func (p *pool) learn(ctx context.Context, d *database) (err error) {
 
 func (d *database) table(name string) string { return d.name + ".`" + name + "`" }
 
-// copyOf is the table with the rows that a table has when the database is empty.
+// copyOf returns the name of the table that keeps the rows which a table has when the database is empty.
 func (d *database) copyOf(name string) string { return "default.`" + d.name + "_" + name + "`" }
 
 // giveBack empties a database for the next test, or drops it (enginetest-2).
@@ -126,8 +128,8 @@ func (p *pool) giveBack(ctx context.Context, d *database, failed bool) error {
 	return nil
 }
 
-// empty makes a database what it was after its migration. It returns false if that is impossible because the schema is
-// a different one.
+// empty makes a database what it was after its migration. It returns false if that is impossible
+// because the schema has changed.
 func (p *pool) empty(ctx context.Context, d *database) (bool, error) {
 	tables, rows, err := p.readTables(ctx, d.name)
 	if err != nil {
@@ -171,8 +173,8 @@ func (p *pool) dropUnknown(ctx context.Context, d *database, tables map[string]s
 	return nil
 }
 
-// restore brings back the rows that the migration has written, where their number is another one. It changes rows
-// accordingly. On a cluster there is no copy of them.
+// restore brings back the rows that the migration has written, if their number has changed. It changes rows
+// accordingly. On a cluster it does nothing, because there is no copy of them.
 func (p *pool) restore(ctx context.Context, d *database, rows map[string]uint64) error {
 	for name, n := range d.rows {
 		if rows[name] == n || Cluster() != "" {
@@ -236,12 +238,13 @@ func (p *pool) readTables(ctx context.Context, name string) (tables map[string]s
 	return tables, rows, err
 }
 
-// withoutID keeps the kind, and the text after the id: a table that is made again in the same way has another id.
+// withoutID matches what comes before the definition, to keep only the kind. The id is dropped, because a table that is
+// made again in the same way has another id.
 var withoutID = regexp.MustCompile(`^ATTACH (\w+) _ UUID '[0-9a-f-]+'\s*`)
 
-// definitions reads the folder in which the engine has a file for each table and view of a database. The file has its
-// id and the statement that made it; the kind and the text after the id are returned. The engine itself would take as
-// long as a test to write them all out. A database that was dropped has none.
+// definitions reads the folder in which the engine has a file for each table and view of a database. The file has the
+// statement that made it, with its id. definitions returns the kind and the text after the id. The engine itself would
+// need as long as a test to show them all. A database that was dropped has none.
 func definitions(folder string) (map[string]string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -266,7 +269,7 @@ func definitions(folder string) (map[string]string, error) {
 	return tables, nil
 }
 
-// each calls found for each row of a query about a database, when its cells are read.
+// each calls found for each row of a query about a database, after the row is read into cells.
 func (p *pool) each(ctx context.Context, found func(), query, name string, cells ...any) error {
 	rows, err := p.admin.Query(ctx, query, clickhouse.Named("name", name))
 	if err != nil {

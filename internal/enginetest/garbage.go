@@ -11,14 +11,15 @@ import (
 // Go's own 100, the small heaps of tests are collected many times a second, which takes a tenth of the time.
 const garbagePercent = 400
 
-// CollectLess collects the garbage of this process less often, unless GOGC says how often, or it runs benchmarks.
+// CollectLess makes this process collect garbage less often, unless GOGC says how often, or the
+// process runs benchmarks.
 func CollectLess() {
 	if os.Getenv("GOGC") == "" && !benchmarks() {
 		debug.SetGCPercent(garbagePercent)
 	}
 }
 
-// benchmarks reports that this test binary measures, as the program is in use.
+// benchmarks reports that this test binary runs benchmarks, which must run like the program in use.
 func benchmarks() bool {
 	return slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.bench=") })
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// keeperVariable is host:port of a ZooKeeper: with it, all tables of the tests that last are replicated there.
+// keeperVariable is host:port of a ZooKeeper. If it is set, all tables of the tests that are not
+// temporary are replicated there.
 const keeperVariable = "TEST_KEEPER"
 
 func keeper() string { return os.Getenv(keeperVariable) }
 
-// ofThisProcess is how the names of databases begin where they must differ from those of other processes: replicated
-// tables have a place under the name of their database, and this place outlives the process.
+// ofThisProcess returns the prefix of the names of databases. With a ZooKeeper it differs in each process: there,
+// replicated tables have a place under the name of their database, which stays when the process has ended.
 func ofThisProcess() string {
 	if keeper() == "" {
 		return ""
@@ -22,7 +23,7 @@ func ofThisProcess() string {
 
 var started = time.Now()
 
-// Cluster is the cluster of the tests' warehouses: "" unless their tables are replicated.
+// Cluster returns the cluster of the tests' warehouses, "" unless their tables are replicated.
 func Cluster() string {
 	if keeper() == "" {
 		return ""

@@ -11,8 +11,8 @@ import (
 )
 
 // An embedded engine has no address at which other servers reach it, and without one its replicated tables are
-// read-only. No configuration gives it one, so tests put a function that knows one into the place of the engine's own.
-// They do so in one release of the library only, because they know its bytes.
+// read-only. No configuration sets it, so tests overwrite the engine's function for it with one that returns an
+// address. They do so in one release of the library only, whose bytes they know.
 const (
 	placedIn = "26.7.3-stable.1"
 	placedAt = 0x1417c9c0 // Context::getInterserverIOAddress
@@ -20,7 +20,7 @@ const (
 
 var placedOver = []byte{0x41, 0x56, 0x53, 0x48, 0x83, 0xec, 0x48}
 
-// beReplica lets the engine write to replicated tables, where tests have a ZooKeeper.
+// beReplica lets the engine write to replicated tables, if the tests have a ZooKeeper.
 func beReplica() error {
 	if keeper() == "" {
 		return nil
@@ -45,8 +45,8 @@ func beReplica() error {
 	return err
 }
 
-// anAddress is code that returns a std::pair<std::string, UInt16> at the address that the caller gives in rdi. A short
-// string has its length, doubled, in the first byte, and its text in the next ones.
+// anAddress returns machine code that stores a std::pair<std::string, UInt16> at the address that its caller gives in
+// rdi. A short string has its length, doubled, in the first byte, and its text in the next ones.
 func anAddress(host string, port uint16) []byte {
 	var result [24]byte
 	result[0] = byte(2 * len(host))
@@ -62,7 +62,7 @@ func anAddress(host string, port uint16) []byte {
 	return append(code, 0xc3) // ret
 }
 
-// loadedAt is where a library begins in the memory of this process.
+// loadedAt returns where a library begins in the memory of this process.
 func loadedAt(name string) (base int64, err error) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

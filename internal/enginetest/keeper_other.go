@@ -4,7 +4,7 @@ package enginetest
 
 import "errors"
 
-// beReplica refuses: the engine is for Linux.
+// beReplica fails if the tests have a ZooKeeper: the engine is for Linux.
 func beReplica() error {
 	if keeper() == "" {
 		return nil

@@ -13,16 +13,17 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Options say what a test binary does besides its tests.
+// Options says what a test binary does besides its tests.
 type Options struct {
-	// Roles are what the binary does instead of its tests when Role starts it, by name. An error ends it with 1.
+	// Roles has, by name, what the binary does instead of its tests when Role starts it. An
+	// error makes the exit code 1.
 	Roles map[string]func(context.Context) error
-	// Setup is called when the engine runs, before the first test. The function that it returns is called after the
-	// last test. Setup may be nil.
+	// Setup is called after the engine has started, before the first test. The function that it returns is called after
+	// the last test. Setup may be nil.
 	Setup func(context.Context) (teardown func() error, err error)
-	// Shards is the number of shards of the cluster that the engine is by itself; 0: none.
+	// Shards is the number of shards of the cluster that the engine makes up by itself; 0: no cluster.
 	Shards int
-	// Leaks are goroutines that may be left in the end, beside those that goleak knows.
+	// Leaks are goroutines that may be left at the end, apart from those that goleak ignores anyway.
 	Leaks []goleak.Option
 }
 
@@ -88,7 +89,7 @@ func makeFolder() (string, error) {
 	return os.MkdirTemp("", "dealhouse-test-")
 }
 
-// codeOf is the exit code: an error turns 0 into 1, and is printed.
+// codeOf returns the exit code. An error is printed, and turns 0 into 1.
 func codeOf(code int, err error) int {
 	if err == nil {
 		return code

@@ -2,5 +2,5 @@
 
 package enginetest
 
-// InMemory does nothing where no file system in memory is there for everyone.
+// InMemory does nothing, because only Linux has a file system in memory that every process may use.
 func InMemory() error { return nil }

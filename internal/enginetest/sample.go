@@ -12,12 +12,12 @@ const sampleVariable = "TEST_SAMPLE"
 // Without it, tests take the smallest sample that still has each step and each kind of stream, the same each time.
 func Wide() bool { return os.Getenv(sampleVariable) == "wide" }
 
-// FewRows reports that the engine of the tests compiles no expressions and has one thread a statement, which saves
-// a quarter of its time. Wide samples are as it is in use, but not under the race detector, which sees none of what the
-// engine does.
+// FewRows reports that the engine of the tests compiles no expressions and has one thread a statement, which saves a
+// quarter of its time. In wide samples the engine works as in production, except under the race detector, which sees
+// nothing of what the engine does.
 func FewRows() bool { return !Wide() || underRace }
 
-// Sample is how many of many to try: a few in go test, more where a wide sample is asked for.
+// Sample returns how many cases to try: few in go test, or wide if a wide sample is requested.
 func Sample(few, wide int) int {
 	if Wide() {
 		return wide
@@ -25,8 +25,8 @@ func Sample(few, wide int) int {
 	return few
 }
 
-// Worlds is how many random worlds to try: a few in go test, more where a wide sample is asked for. Under the race
-// detector it is a few in any case: one more shows it nothing new, and takes up to ten times as long.
+// Worlds returns how many random worlds to try: few in go test, or wide if a wide sample is requested. Under the race
+// detector it is always few: more worlds show the detector nothing new, and take up to ten times as long.
 func Worlds(few, wide int) int {
 	if underRace {
 		return few
@@ -34,8 +34,8 @@ func Worlds(few, wide int) int {
 	return Sample(few, wide)
 }
 
-// Spread returns all of them if a wide sample is asked for. Otherwise it returns a few, at equal distances, beginning
-// with the first.
+// Spread returns all cases if a wide sample is requested. Otherwise it returns few of them, at equal distances,
+// beginning with the first.
 func Spread[T any](all []T, few int) []T {
 	if Wide() || few >= len(all) {
 		return all
@@ -47,8 +47,8 @@ func Spread[T any](all []T, few int) []T {
 	return chosen
 }
 
-// OnlyWide skips a test unless TEST_SAMPLE=wide asks for it. It is for long tests that show only what other tests show
-// as well.
+// OnlyWide skips a test unless TEST_SAMPLE=wide is set. It is for long tests that show only what other tests show too.
+// The comment of such a test says "For wide samples", and then which tests show most of it in every go test.
 func OnlyWide(t testing.TB) {
 	t.Helper()
 	if !Wide() {

@@ -3,7 +3,7 @@ package finance
 import "github.com/shopspring/decimal"
 
 // Culprits are the transactions that were declined, or accepted again, after they were paid and before they were
-// loaded. That was not seen, but the counts of the payout show it.
+// loaded. No version that was loaded shows this, but the counts of the payout do.
 type Culprits struct {
 	// Sets are the sets of transactions that explain the counts of the payout. Each set alone explains them. If there
 	// is only one set, its transactions are the culprits (finance-5).
@@ -13,18 +13,18 @@ type Culprits struct {
 	// IfFinal says that only sets were tried in which no transaction was declined and then accepted again before it was
 	// loaded, because there were too many others.
 	IfFinal bool
-	// Unseen are the transactions among which they are.
+	// Unseen are the transactions that the culprits are among.
 	Unseen []*Transaction
 
-	undeclined string // the status of those that were not declined, if it is certain
+	undeclined string // the status of those that were not declined
 
-	declined map[*Transaction]bool // when they were paid; nil where there is more than one answer, or none
+	declined map[*Transaction]bool // which were declined when they were paid; nil if there is no answer, or more than one
 }
 
-// Certain reports whether it is certain which they are.
+// Certain reports whether it is certain which transactions are the culprits.
 func (c *Culprits) Certain() bool { return c.declined != nil }
 
-// paidAs is how a transaction stood when it was paid, and whether that was not seen but deduced.
+// paidAs returns the state of a transaction when it was paid, and whether that was deduced and not seen.
 func (c *Culprits) paidAs(t *Transaction) (s Standing, deduced bool) {
 	s = t.Stamped
 	if !t.Unseen || c.declined == nil || c.declined[t] == (s.Status == Declined) {
@@ -37,8 +37,8 @@ func (c *Culprits) paidAs(t *Transaction) (s Standing, deduced bool) {
 	return s, true
 }
 
-// status is the status of the unseen transactions that were not declined. If the payout counts only the pending ones
-// that were seen, they were confirmed, and the other way round.
+// status returns the status that the unseen transactions had when they were paid, if they were not declined. If the
+// payout counts only the pending ones that were seen, they were confirmed, and the other way round.
 func (p *Payout) status(unseen []*Transaction) string {
 	none := func(reported, stamped Figures, status string) bool {
 		seen := OrZero(stamped.Count)
@@ -59,7 +59,7 @@ func (p *Payout) status(unseen []*Transaction) string {
 	return Undeclined
 }
 
-// Undeclined is the status when paid of a transaction of which only that is certain: it was not declined.
+// Undeclined is the status when paid of a transaction if only one thing is certain: it was not declined.
 const Undeclined = "not DECLINED"
 
 // culprits deduces what the unseen transactions were when they were paid. Those that were declined then must match, in
@@ -94,7 +94,7 @@ func (p *Payout) culprits(budget *Budget) Culprits {
 	return c
 }
 
-// amountsAgree reports whether all transactions together match the payout: then only statuses have changed.
+// amountsAgree reports whether the sums of all transactions match the payout: then only statuses have changed.
 func (p *Payout) amountsAgree() bool {
 	reported, known := p.Reported.Total.known()
 	_, declined := p.Reported.Declined.known()
@@ -116,7 +116,7 @@ func (c *Culprits) setDeclined(declined []*Transaction) {
 	}
 }
 
-// differing are the transactions whose status was not what was loaded.
+// differing returns the transactions whose status was not the one that was loaded.
 func (c *Culprits) differing(declined map[*Transaction]bool) []*Transaction {
 	var set []*Transaction
 	for _, t := range c.Unseen {
@@ -127,7 +127,7 @@ func (c *Culprits) differing(declined map[*Transaction]bool) []*Transaction {
 	return set
 }
 
-// search tries everything that the unseen transactions may have been. If that is too much, it tries only transactions
+// search tries all statuses that the unseen transactions may have had. If that is too much, it tries only transactions
 // that are declined now: one that was declined when it was paid is rarely accepted again.
 func (c *Culprits) search(target Sums, budget *Budget) {
 	var declined []*Transaction

@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Digits is the number of decimals of a currency in ISO 4217: 2 for most, and for codes that are not in the list.
+// Digits returns the number of decimals of a currency in ISO 4217: 2 for most, and for codes that are not in the list.
 func Digits(currency string) int32 {
 	switch currency {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
@@ -19,7 +19,8 @@ func Digits(currency string) int32 {
 	return 2
 }
 
-// Decimals is how many decimals an amount is written with: those of its currency, and more only where it has more.
+// Decimals returns how many decimals an amount is written with: as many as its currency has, or
+// more if the amount has more.
 func Decimals(amount decimal.Decimal, currency string) int32 {
 	digits := Digits(currency)
 	if amount.Truncate(digits).Equal(amount) {
@@ -34,7 +35,7 @@ func Format(amount decimal.Decimal, currency string) string {
 	return amount.StringFixed(Decimals(amount, currency))
 }
 
-// FromMinor is an amount given in the smallest unit of its currency: 150 of EUR are 1.50.
+// FromMinor converts an amount from the smallest unit of its currency: 150 of EUR are 1.50.
 func FromMinor(units int64, currency string) decimal.Decimal {
 	return decimal.New(units, -Digits(currency))
 }

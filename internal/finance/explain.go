@@ -13,15 +13,15 @@ type Kind string
 const (
 	Clawback    Kind = "expected_clawback" // declined or lowered after it was paid: expect it back
 	Claimable   Kind = "claimable"         // raised, or accepted again, after it was paid: claim it; its amounts are below zero
-	PayoutError Kind = "payout_error"      // the payout's own sums are wrong; below zero where it says too little
+	PayoutError Kind = "payout_error"      // the payout's own sums are wrong; below zero if it says too little
 	NotLoaded   Kind = "not_loaded"        // in transactions that the payout counts and that are not loaded yet
 	Vanished    Kind = "vanished"          // in transactions that the service no longer lists
 )
 
-// Kinds are all of them, in the order in which people read them.
+// Kinds returns all kinds, in the order in which people read them.
 func Kinds() []Kind { return []Kind{Clawback, Claimable, PayoutError, NotLoaded, Vanished} }
 
-// Reason is why a part of the difference is there.
+// Reason says what has caused a part of the difference.
 type Reason string
 
 // The reasons.
@@ -32,9 +32,9 @@ const (
 	WasReinstated Reason = "accepted again" // it was declined when it was paid
 	LeftPayout    Reason = "left the payout"
 	LeftList      Reason = "no longer listed"
-	BeforeLoaded  Reason = "before it was loaded" // of transactions that were not seen as they were paid; it is not certain which
+	BeforeLoaded  Reason = "before it was loaded" // transactions that were not seen as they were paid; it is not certain which
 	OwnSums       Reason = "own sums"             // the payout's total is not the sum of its parts
-	OtherAmounts  Reason = "its transactions"     // the payout says something else than its transactions, as they were seen when they were paid
+	OtherAmounts  Reason = "its transactions"     // the payout differs from its transactions, as they were seen when they were paid
 	Uncounted     Reason = "not loaded"
 )
 
@@ -46,17 +46,17 @@ type Item struct {
 	Transaction *Transaction    // nil if no single transaction is known
 	PaidAs      Standing        // of the transaction
 	Deduced     bool            // PaidAs was not seen, but is the only answer (finance-5)
-	Count       int64           // of the transactions that are not loaded, where that is the reason
+	Count       int64           // of the transactions that are not loaded, if that is the reason
 }
 
-// Line is what was paid in one currency, and what became of it (finance-2).
+// Line compares what was paid in one currency with what that is worth now (finance-2).
 type Line struct {
 	Currency    string
 	Paid, Worth decimal.Decimal
 	Items       []Item
 }
 
-// Difference is what was paid beyond what it is worth now: the sum of the items (finance-3).
+// Difference returns what was paid minus what that is worth now: the sum of the items (finance-3).
 func (l *Line) Difference() decimal.Decimal { return l.Paid.Sub(l.Worth) }
 
 // Sum adds up the items of a kind.
@@ -70,7 +70,7 @@ func (l *Line) Sum(kind Kind) decimal.Decimal {
 	return sum
 }
 
-// Explanation is what a payout comes to.
+// Explanation says why what a payout paid differs from what that is worth now.
 type Explanation struct {
 	// Said is whether the payout itself says what it paid. Otherwise the amount comes from its transactions.
 	Said     bool
@@ -78,7 +78,7 @@ type Explanation struct {
 	Culprits Culprits
 }
 
-// Items are those of all lines.
+// Items returns the items of all lines.
 func (e *Explanation) Items() []Item {
 	var all []Item
 	for _, l := range e.Lines {
@@ -90,8 +90,8 @@ func (e *Explanation) Items() []Item {
 // Explain splits the difference between what a payout paid and what that is worth now.
 //
 // Sometimes only an error in the payout would explain the difference, although all loaded transactions add up to the
-// payout and only the split by status differs. Then transactions without a known earlier version count as unseen, too:
-// statuses change often, and a service that adds up wrong is rare.
+// payout and only the split by status differs. Then transactions without a known earlier version count as unseen too:
+// statuses change often, and a service rarely adds up wrongly.
 func Explain(p *Payout, budget *Budget) Explanation {
 	e := p.explain(budget)
 	wrong := slices.ContainsFunc(e.Items(), func(i Item) bool { return i.Kind == PayoutError })
@@ -117,7 +117,7 @@ func (p *Payout) explain(budget *Budget) Explanation {
 		e.Culprits = p.culprits(budget)
 	}
 	lines := p.lines()
-	// What the transactions were worth when they were paid. The rest of what was paid does not come from them.
+	// The rest of what was paid, beyond what the transactions were worth when they were paid.
 	rest, shift := paid.Sub(p.Stamped.undeclined()), decimal.Zero
 	var shifted Sums
 	for i := range p.Transactions {
@@ -164,7 +164,7 @@ func (p *Payout) lines() []Line {
 	return lines
 }
 
-// lineOf is the line of a currency. In a payout of one currency, it is that of all its transactions.
+// lineOf returns the line of a currency. In a payout of one currency, all transactions share one line.
 func lineOf(lines []Line, currency string) *Line {
 	for i := range lines {
 		if lines[i].Currency == currency {
@@ -174,7 +174,7 @@ func lineOf(lines []Line, currency string) *Line {
 	return &lines[0]
 }
 
-// became returns the kind and the reason of a transaction that is worth another amount than was paid for it.
+// became returns the kind and the reason for a transaction whose worth now differs from what was paid for it.
 func became(t *Transaction, paid Standing, amount decimal.Decimal) (Kind, Reason) {
 	switch {
 	case t.State == Gone:

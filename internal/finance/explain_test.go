@@ -10,14 +10,14 @@ import (
 
 func num(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
-// one is a transaction by its number, whose order value is ten times its cashback.
+// one returns a transaction with a number. Its order value is ten times its cashback.
 func one(n byte, unseen bool, state, status, cashback, statusNow, cashbackNow string) Transaction {
 	return Transaction{ID: uuid.UUID{15: n}, Currency: "EUR", State: state, Unseen: unseen,
 		Stamped: Standing{status, num(cashback).Mul(num("10")), num(cashback)},
 		Now:     Standing{statusNow, num(cashback).Mul(num("10")), num(cashbackNow)}}
 }
 
-// figures are a count and a cashback; the order value is ten times that.
+// figures returns a count and a cashback, with ten times the cashback as order value.
 func figures(count, cashback string) Figures {
 	n, c := num(count), num(cashback)
 	v := c.Mul(num("10"))
@@ -122,7 +122,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestFormat writes amounts with the decimals of their currency, and more only where there are more.
+// TestFormat writes amounts with the decimals of their currency, and with more only if they have more.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ amount, currency, want string }{
@@ -140,7 +140,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestSearchGivesUp has more to try than it may.
+// TestSearchGivesUp has more combinations to try than the limit allows.
 func TestSearchGivesUp(t *testing.T) {
 	t.Parallel()
 	var items []Sums

@@ -8,25 +8,25 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// The forecast of a payout takes what is unpaid at the end of a month and due in it, and multiplies the part of each
-// status by the rate at which such cashback was paid in the past: of all that had the same status as many months before
-// it was due, the share that was paid. Rates are fractions of amounts that were counted. The amounts of both statuses
-// are added up exactly and rounded once, half away from zero, to the smallest unit of the currency. Where one status
-// has too little history of its own, such as the few that are confirmed soon after the sale, the rate is that of both
-// together.
+// The forecast of a payout takes the cashback that is unpaid at the end of a month and due in that payout. It
+// multiplies the part of each status by the rate at which such cashback was paid in the past: of all that had the same
+// status the same number of months before it was due, the share that was paid. Rates are fractions of amounts that were
+// counted. The amounts of both statuses are added up exactly and rounded once, half away from zero, to the smallest
+// unit of the currency. If one status has too little history of its own, such as the few that are confirmed soon after
+// the sale, the rate of both together is used.
 
 // Bounds of the forecast, in months.
 const (
-	Horizon    = 4  // payouts that are forecast. Of the last one, the sales of a day or two are still to come
+	Horizon    = 4  // payouts that are forecast. For the last one, the sales of a day or two are still to come
 	RateMonths = 12 // payouts that a rate is taken from, at most
-	RateNeeds  = 3  // payouts that a rate, and a measure of its error, is taken from at least
+	RateNeeds  = 3  // payouts that a rate, or a measure of its error, needs at least
 	TestMonths = 24 // payouts that the method is tried on, at most
 )
 
 // MonthNumber numbers months, so that they can be counted.
 func MonthNumber(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }
 
-// MonthOf is the first day of the month of a number.
+// MonthOf returns the first day of the month with a number.
 func MonthOf(number int) time.Time {
 	return time.Date(number/12, time.Month(number%12+1), 1, 0, 0, 0, 0, time.UTC)
 }
@@ -34,33 +34,34 @@ func MonthOf(number int) time.Time {
 // Cohort is what was unpaid at the beginning of a month, had one status, and was due in the same payout.
 type Cohort struct {
 	Due       int // month in which the payout is made, by MonthNumber
-	ToGo      int // months from then to Due
+	ToGo      int // months from that beginning to Due
 	Confirmed bool
 	Count     int64
 	Unpaid    decimal.Decimal // cashback
-	Paid      decimal.Decimal // of it, until a month after Due
+	Paid      decimal.Decimal // the part of Unpaid that was paid until a month after Due
 }
 
-// PayoutHistory is what is known of one currency: how what was unpaid was paid, and how much was paid in each month.
+// PayoutHistory is what is known about one currency: how much of what was unpaid was paid later, and how
+// much was paid in each month.
 type PayoutHistory struct {
 	Cohorts []Cohort
 	Paid    map[int]decimal.Decimal
 	// SeenBefore and SeenAfter are the months whose beginning was seen: transactions were loaded shortly before, or
-	// shortly after. What was not seen then is not known, and is left out.
+	// shortly after. Other months are not known, and are left out.
 	SeenBefore, SeenAfter map[int]bool
 }
 
-// Rate is the share of what was unpaid that was paid.
+// Rate is the share of unpaid cashback that was paid.
 type Rate struct {
 	Paid, Unpaid decimal.Decimal
 	Months       int  // payouts that it is taken from
-	Both         bool // it is that of both statuses together
+	Both         bool // it is the rate of both statuses together
 }
 
 // Enough reports whether there is enough history for the rate to be used.
 func (r Rate) Enough() bool { return r.Months >= RateNeeds && r.Unpaid.IsPositive() }
 
-// Percent is the rate in percent, rounded half away from zero to one decimal.
+// Percent returns the rate in percent, rounded half away from zero to one decimal.
 func (r Rate) Percent() string {
 	if !r.Unpaid.IsPositive() {
 		return ""
@@ -73,8 +74,8 @@ func percent(part, whole *big.Rat) string {
 	return share.Mul(share, big.NewRat(100, 1)).FloatString(1)
 }
 
-// Rate is that of what is confirmed, or pending, so many months before its payout, as it was known at the beginning of
-// a month: of payouts that were a month old then.
+// Rate returns the rate of what is confirmed, or pending, toGo months before its payout, as it was known at the
+// beginning of the month at: from payouts that were at least a month old then.
 func (h *PayoutHistory) Rate(at, toGo int, confirmed bool) Rate {
 	own := h.rate(at, toGo, func(c Cohort) bool { return c.Confirmed == confirmed })
 	if own.Enough() {
@@ -111,13 +112,13 @@ type Stock struct {
 	PendingCount, ConfirmedCount int64
 }
 
-// Unpaid is all of it.
+// Unpaid returns the sum of both statuses.
 func (s Stock) Unpaid() decimal.Decimal { return s.Pending.Add(s.Confirmed) }
 
-// Count is the number of its transactions.
+// Count returns the number of transactions in the stock.
 func (s Stock) Count() int64 { return s.PendingCount + s.ConfirmedCount }
 
-// Add adds what a change of transactions does to it.
+// Add applies a change of transactions to the stock.
 func (s *Stock) Add(c Change) {
 	for _, side := range []struct {
 		at
@@ -139,28 +140,28 @@ func (s *Stock) Add(c Change) {
 	}
 }
 
-// Forecast is what a payout is expected to come to.
+// Forecast is the expected amount of a payout.
 type Forecast struct {
 	Due  int // month in which it is made
 	ToGo int
 	Stock
 	PendingRate, ConfirmedRate Rate
-	// Known is false where there is too little history: Amount is then nothing.
+	// Known is false if there is too little history. Then Amount is zero.
 	Known  bool
 	Amount decimal.Decimal
 	Tests  []Test // of the same method in the past, the oldest first
 }
 
-// Test is what the method would have said of a payout, and what was paid.
+// Test is what the method would have forecast for a past payout, and what was paid.
 type Test struct {
 	Due            int
 	Forecast, Paid decimal.Decimal
 }
 
-// Off is by how much the forecast was too high; below zero, too low.
+// Off returns by how much the forecast was too high; below zero, it was too low.
 func (t Test) Off() decimal.Decimal { return t.Forecast.Sub(t.Paid) }
 
-// Tested reports whether the method was tried on enough payouts to say how far it is off.
+// Tested reports whether the method was tried on enough payouts to say how accurate it is.
 func (f *Forecast) Tested() bool {
 	_, paid := f.sums()
 	return len(f.Tests) >= RateNeeds && paid.IsPositive()
@@ -173,8 +174,8 @@ func (f *Forecast) sums() (off, paid decimal.Decimal) {
 	return off, paid
 }
 
-// OffPercent is by how much the method was off in all tests together, either way, in percent of what was paid; empty
-// where it is not tested.
+// OffPercent returns how far the method was off in all tests together, too high or too low, in percent of what was
+// paid. It is empty if the method is not tested.
 func (f *Forecast) OffPercent() string {
 	off, paid := f.sums()
 	if !f.Tested() {
@@ -183,13 +184,13 @@ func (f *Forecast) OffPercent() string {
 	return percent(off.Rat(), paid.Rat())
 }
 
-// Worst is the test that was off by most.
+// Worst returns the test that was furthest off.
 func (f *Forecast) Worst() Test {
 	return slices.MaxFunc(f.Tests, func(a, b Test) int { return a.Off().Abs().Cmp(b.Off().Abs()) })
 }
 
-// Forecasts are those of the next payouts as of the beginning of a month. stock says what is unpaid then, by the months
-// to go.
+// Forecasts returns the forecasts of the next payouts as of the beginning of the month at. stock says what is unpaid
+// then, by the months to go.
 func (h *PayoutHistory) Forecasts(currency string, at int, stock [Horizon]Stock) []Forecast {
 	var all []Forecast
 	for toGo, s := range stock {
@@ -204,7 +205,7 @@ func (h *PayoutHistory) Forecasts(currency string, at int, stock [Horizon]Stock)
 	return all
 }
 
-// expect is a forecast without its tests.
+// expect returns a forecast without its tests.
 func (h *PayoutHistory) expect(currency string, at, toGo int, s Stock) Forecast {
 	f := Forecast{Due: at + toGo, ToGo: toGo, Stock: s, PendingRate: h.Rate(at, toGo, false),
 		ConfirmedRate: h.Rate(at, toGo, true)}
@@ -227,8 +228,8 @@ func (h *PayoutHistory) expect(currency string, at, toGo int, s Stock) Forecast 
 	return f
 }
 
-// test says what the method would have said of a payout so many months before it, and what was paid. It is false where
-// that was not seen, or where there was too little history then.
+// test returns what the method would have forecast for a payout, toGo months before it, and what was paid. It returns
+// false if those months were not seen, or if there was too little history then.
 func (h *PayoutHistory) test(currency string, due, toGo int) (Test, bool) {
 	var s Stock
 	for _, c := range h.Cohorts {

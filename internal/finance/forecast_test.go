@@ -9,7 +9,7 @@ import (
 
 func eur(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
-// seenAll says of a number of months that they were seen.
+// seenAll marks a range of months as seen.
 func seenAll(from, to int) map[int]bool {
 	all := map[int]bool{}
 	for m := from; m <= to; m++ {
@@ -37,7 +37,7 @@ func TestForecastByHand(t *testing.T) {
 		f.ConfirmedRate.Percent() != "99.7" {
 		t.Errorf("%+v", f)
 	}
-	// What cannot be told: two months of history, a month that was not seen, a status that was never there.
+	// No forecast is possible with two months of history, a month that was not seen, or a status that never occurred.
 	for name, change := range map[string]func(h *PayoutHistory, at *int){
 		"two months":          func(h *PayoutHistory, _ *int) { h.Cohorts = h.Cohorts[2:] },
 		"not seen before":     func(h *PayoutHistory, at *int) { h.SeenBefore = seenAll(*at-2, *at) },
@@ -57,7 +57,7 @@ func TestForecastByHand(t *testing.T) {
 	}
 }
 
-// TestForecastOfFew takes the rate of both statuses for one that was hardly ever there.
+// TestForecastOfFew uses the rate of both statuses for one that hardly ever occurred.
 func TestForecastOfFew(t *testing.T) {
 	t.Parallel()
 	h := PayoutHistory{SeenBefore: seenAll(0, 9), SeenAfter: seenAll(0, 9)}
@@ -71,7 +71,7 @@ func TestForecastOfFew(t *testing.T) {
 	}
 }
 
-// TestForecastRounds gives half a cent away from zero, once, in the decimals of the currency.
+// TestForecastRounds rounds half a cent away from zero, once, in the decimals of the currency.
 func TestForecastRounds(t *testing.T) {
 	t.Parallel()
 	h := PayoutHistory{SeenBefore: seenAll(0, 9), SeenAfter: seenAll(0, 9)}
@@ -82,7 +82,7 @@ func TestForecastRounds(t *testing.T) {
 	for _, want := range []struct{ currency, pending, confirmed, amount string }{
 		{"EUR", "0.04", "0", "0.01"},       // 0.005
 		{"EUR", "0.03", "0", "0"},          // 0.00375
-		{"EUR", "0.03", "0.03", "0.01"},    // 0.0075: each by itself would be nothing
+		{"EUR", "0.03", "0.03", "0.01"},    // 0.0075: each by itself would round to zero
 		{"JPY", "4", "0", "1"},             // 0.5
 		{"KWD", "0.004", "0.012", "0.002"}, // in the third decimal
 		{"EUR", "-0.04", "0", "-0.01"},     // a return of more than was sold
@@ -94,8 +94,8 @@ func TestForecastRounds(t *testing.T) {
 	}
 }
 
-// TestForecastSeesNoFuture changes all that came later, at random, and all that was not seen: no forecast, and no test,
-// of an earlier month changes.
+// TestForecastSeesNoFuture changes everything that came later, and everything that was not seen, at random: no forecast
+// of an earlier month changes, and no test.
 func TestForecastSeesNoFuture(t *testing.T) {
 	t.Parallel()
 	known, tested := 0, 0

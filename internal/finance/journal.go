@@ -14,22 +14,22 @@ type Ledger string
 const (
 	LedgerPending      Ledger = "pending"       // an asset: cashback that is pending
 	LedgerConfirmed    Ledger = "confirmed"     // an asset: cashback that is confirmed and not paid out
-	LedgerAfterPayment Ledger = "after_payment" // what paid transactions are worth less what was paid for them
-	LedgerPayouts      Ledger = "in_transit"    // an asset: paid out, and not at the bank yet
+	LedgerAfterPayment Ledger = "after_payment" // what paid transactions are worth minus what was paid for them
+	LedgerPayouts      Ledger = "in_transit"    // an asset: paid out, but not at the bank yet
 	LedgerBank         Ledger = "bank"          // an asset
 	LedgerFees         Ledger = "fees"          // an expense
-	LedgerConversion   Ledger = "conversion"    // what went from one currency to another: it balances in none of them
+	LedgerConversion   Ledger = "conversion"    // what was converted to another currency: it balances in neither
 	LedgerRevenue      Ledger = "revenue"       // income
 )
 
-// Ledgers are all of them, in that order.
+// Ledgers returns all ledgers, in that order.
 func Ledgers() []Ledger {
 	return []Ledger{LedgerPending, LedgerConfirmed, LedgerAfterPayment, LedgerPayouts, LedgerBank, LedgerFees,
 		LedgerConversion, LedgerRevenue}
 }
 
-// Booking is an entry of a journal in one currency: what goes to each ledger; below zero, what leaves it. Its sum is
-// nothing.
+// Booking is an entry of a journal in one currency: the amount that each ledger gets; below zero, what it loses.
+// The amounts add up to zero.
 type Booking map[Ledger]decimal.Decimal
 
 // book adds an amount to a ledger, and takes it from another one.
@@ -37,8 +37,8 @@ func (b Booking) book(to, from Ledger, amount decimal.Decimal) {
 	b[to], b[from] = b[to].Add(amount), b[from].Sub(amount)
 }
 
-// Add books a step of a change: what it adds to a balance is earned, what it takes is not, and what is paid out is on
-// its way to the bank.
+// Add books a step of a change: what it adds to a balance is earned, what it takes away is no longer earned, and what
+// is paid out is on its way to the bank.
 func (b Booking) Add(s Step) {
 	b.book(LedgerPending, LedgerRevenue, s.Pending)
 	b.book(LedgerConfirmed, LedgerRevenue, s.Confirmed)
@@ -46,7 +46,7 @@ func (b Booking) Add(s Step) {
 	b.book(LedgerPayouts, LedgerRevenue, s.Paid)
 }
 
-// Reversed takes back what the booking did.
+// Reversed returns the booking that undoes this one.
 func (b Booking) Reversed() Booking {
 	r := Booking{}
 	for ledger, amount := range b {
@@ -55,7 +55,7 @@ func (b Booking) Reversed() Booking {
 	return r
 }
 
-// Lines are what the booking does to each ledger, in the order of Ledgers, without those to which it does nothing.
+// Lines returns what the booking does to each ledger, in the order of Ledgers, without the ledgers that do not change.
 func (b Booking) Lines() []BookingLine {
 	var lines []BookingLine
 	for _, ledger := range Ledgers() {
@@ -66,19 +66,19 @@ func (b Booking) Lines() []BookingLine {
 	return lines
 }
 
-// BookingLine is a line of an entry: a debit, or below zero a credit.
+// BookingLine is a line of an entry: a debit, or a credit if the amount is below zero.
 type BookingLine struct {
 	Ledger Ledger
 	Amount decimal.Decimal
 }
 
-// Debit is the amount of a debit; nothing of a credit.
+// Debit returns the amount of a debit, zero for a credit.
 func (l BookingLine) Debit() decimal.Decimal { return decimal.Max(l.Amount, decimal.Zero) }
 
-// Credit is the amount of a credit; nothing of a debit.
+// Credit returns the amount of a credit, zero for a debit.
 func (l BookingLine) Credit() decimal.Decimal { return decimal.Max(l.Amount.Neg(), decimal.Zero) }
 
-// Receipt is what reached the bank of what was sent.
+// Receipt says how much of what was sent has reached the bank.
 type Receipt struct {
 	Currency     string
 	Amount, Fee  decimal.Decimal
@@ -86,7 +86,7 @@ type Receipt struct {
 	Sent         decimal.Decimal
 }
 
-// Bookings are those of a receipt, by currency: one, or two where it was converted (finance-2).
+// Bookings returns the bookings of a receipt, by currency: one, or two if it was converted (finance-2).
 func (r Receipt) Bookings() map[string]Booking {
 	from := LedgerPayouts
 	if r.SentCurrency != r.Currency {
@@ -104,7 +104,7 @@ func (r Receipt) Bookings() map[string]Booking {
 	return all
 }
 
-// Slug is the event as a part of an identifier: "paid-out".
+// Slug returns the event as a part of an identifier: "paid-out".
 func (e Event) Slug() string { return strings.ReplaceAll(string(e), " ", "-") }
 
 // OfPayout reports whether entries of the event are made for each payout by itself.

@@ -9,7 +9,7 @@ type Matter struct {
 	Entries        map[string]decimal.Decimal // the amount of each transaction, or of each reason
 }
 
-// Amount is the sum of the entries.
+// Amount returns the sum of the entries.
 func (m Matter) Amount() decimal.Decimal {
 	sum := decimal.Zero
 	for _, amount := range m.Entries {
@@ -18,7 +18,7 @@ func (m Matter) Amount() decimal.Decimal {
 	return sum
 }
 
-// Matters are the matters of the payout that have an amount, by currency and kind.
+// Matters returns the matters of the payout that have an amount, by currency and kind.
 func (e *Explanation) Matters() []Matter {
 	var all []Matter
 	for _, l := range e.Lines {
@@ -46,9 +46,9 @@ func (i Item) name() string {
 	return string(i.Reason)
 }
 
-// Since says how a matter differs from one that was acknowledged: whether it is open again, and by how much its sum has
-// moved. Each entry counts by itself: what moves up and down does not cancel out. A remark is open again when it says
-// something else.
+// Since compares a matter with what was acknowledged. It returns whether the matter is open again, and by how
+// much its sum has moved. Each entry counts by itself: changes up and down do not cancel out. A remark is open
+// again if it says something else.
 func (m Matter) Since(acknowledged Matter, tolerance decimal.Decimal) (open bool, moved decimal.Decimal) {
 	way := decimal.Zero
 	for name, amount := range m.Entries {

@@ -9,7 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// TestSince has matters that move after they were acknowledged, and such that do not.
+// TestSince has matters that move after they were acknowledged, and others that do not.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	of := func(entries ...string) Matter {
@@ -42,8 +42,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedStaysQuiet acknowledges random worlds as they are: nothing is open. When any amount moves, that
-// matter is open again, by what it moved, and no other.
+// TestAcknowledgedStaysQuiet acknowledges everything in random worlds: nothing is open then. If an amount moves, only
+// its matter is open again, by as much as it moved.
 func TestAcknowledgedStaysQuiet(t *testing.T) {
 	t.Parallel()
 	moves := 0

@@ -13,8 +13,8 @@ const (
 	Pending   = "PENDING"
 )
 
-// Figures are what a payout says of some of its transactions: how many they are, their order value and their cashback.
-// nil is what it does not say.
+// Figures are what a payout says about some of its transactions: their number, their order value and their cashback.
+// nil means that it does not say.
 type Figures struct{ Count, Value, Cashback *decimal.Decimal }
 
 // Totals are the figures of all transactions of a payout, and of those of each status.
@@ -31,7 +31,7 @@ func (s Sums) sub(o Sums) Sums {
 	return Sums{s.Count.Sub(o.Count), s.Value.Sub(o.Value), s.Cashback.Sub(o.Cashback)}
 }
 
-// known is what a payout says, where it says all of it.
+// known returns the figures, and whether the payout says all of them.
 func (f Figures) known() (Sums, bool) {
 	if f.Count == nil || f.Value == nil || f.Cashback == nil {
 		return Sums{}, false
@@ -47,18 +47,18 @@ func OrZero(d *decimal.Decimal) decimal.Decimal {
 	return *d
 }
 
-// loaded are the figures of what is loaded, where what is not known counts as nothing.
+// loaded returns the figures of loaded transactions. An unknown figure counts as zero.
 func (f Figures) loaded() Sums {
 	return Sums{OrZero(f.Count), OrZero(f.Value), OrZero(f.Cashback)}
 }
 
-// Standing is how a transaction stood at a time.
+// Standing is the state of a transaction at a time.
 type Standing struct {
 	Status          string
-	Value, Cashback decimal.Decimal // what was absent counts as nothing
+	Value, Cashback decimal.Decimal // an absent amount counts as zero
 }
 
-// Worth is what it earned then: nothing when it was declined.
+// Worth returns what the transaction earned then: zero if it was declined.
 func (s Standing) Worth() decimal.Decimal {
 	if s.Status == Declined {
 		return decimal.Zero
@@ -70,27 +70,28 @@ func (s Standing) sums() Sums { return Sums{decimal.NewFromInt(1), s.Value, s.Ca
 
 // States of a transaction that was paid.
 const (
-	Same    = "same"    // it stands as it was first loaded with its payout
-	Changed = "changed" // its status or an amount is another one
+	Same    = "same"    // unchanged since it was first loaded with its payout
+	Changed = "changed" // its status or an amount is different
 	Moved   = "moved"   // it carries another payout, or none
 	Gone    = "gone"    // the service no longer lists it
 )
 
-// Transaction is one that carries, or carried, the number of a payout.
+// Transaction is a transaction that has, or had, the number of a payout.
 type Transaction struct {
 	ID       uuid.UUID
 	Currency string
 	State    string
-	// Unseen says that it may have changed between being paid and being loaded: nobody saw it as it was paid.
+	// Unseen says that it may have changed between being paid and being loaded: it was not loaded as
+	// it was when it was paid.
 	Unseen bool
-	// Doubtful says that no earlier version of it is known. Where it stands alone, nothing tells whether it was seen as
-	// it was paid.
+	// Doubtful says that no earlier version of it is known. Without other signs, nothing shows whether it was loaded as
+	// it was when it was paid.
 	Doubtful bool
 	Stamped  Standing // as first loaded with the number of the payout
 	Now      Standing
 }
 
-// WorthNow is what it is worth in its payout now: nothing when it left the payout or the list.
+// WorthNow returns what it is worth in its payout now: zero if it left the payout or the list.
 func (t *Transaction) WorthNow() decimal.Decimal {
 	if t.State == Moved || t.State == Gone {
 		return decimal.Zero
@@ -98,30 +99,31 @@ func (t *Transaction) WorthNow() decimal.Decimal {
 	return t.Now.Worth()
 }
 
-// Payout is a payout, and what is loaded of it.
+// Payout is a payout, and what is loaded of its transactions.
 type Payout struct {
-	Currency string // of its transactions; empty when it is not known
+	Currency string // of its transactions; empty if it is not known
 	Reported Totals
 	Stamped  Totals // of its transactions as they were first loaded with its number
 	Now      Totals // of those that are still in it
-	// Lines are given instead of the currency where its transactions have several.
+	// Lines are given instead of the currency if its transactions have several.
 	Lines []CurrencySums
-	// Transactions are at least those whose worth has changed, and those that nobody saw as they were paid.
+	// Transactions has at least those whose worth has changed, and those that are Unseen.
 	Transactions []Transaction
 }
 
-// CurrencySums are what the transactions of one currency were worth when they were first loaded, and are worth now.
+// CurrencySums is what the transactions of one currency were worth when they were first loaded, and are worth now.
 type CurrencySums struct {
 	Currency     string
 	Stamped, Now decimal.Decimal
 }
 
-// undeclined is the cashback of all but the declined.
+// undeclined returns the cashback of all transactions that are not declined.
 func (t Totals) undeclined() decimal.Decimal {
 	return OrZero(t.Total.Cashback).Sub(OrZero(t.Declined.Cashback))
 }
 
-// paid is what the payout says it paid. Where it does not, its transactions say it.
+// paid returns what the payout says that it paid. If it does not say, its transactions give the
+// amount, and said is false.
 func (p *Payout) paid() (amount decimal.Decimal, said bool) {
 	if p.Reported.Total.Cashback == nil || p.Reported.Declined.Cashback == nil {
 		return p.Stamped.undeclined(), false
@@ -129,7 +131,8 @@ func (p *Payout) paid() (amount decimal.Decimal, said bool) {
 	return p.Reported.undeclined(), true
 }
 
-// Lacking is how many transactions it counts beyond those that were ever loaded; below zero, it counts fewer.
+// Lacking returns how many transactions the payout counts beyond those that were ever loaded;
+// below zero, it counts fewer.
 func (p *Payout) Lacking() int64 {
 	if p.Reported.Total.Count == nil {
 		return 0
@@ -137,7 +140,7 @@ func (p *Payout) Lacking() int64 {
 	return p.Reported.Total.Count.Sub(OrZero(p.Stamped.Total.Count)).IntPart()
 }
 
-// unseen are those of its transactions that nobody saw as they were paid.
+// unseen returns its transactions that are Unseen.
 func (p *Payout) unseen() []*Transaction {
 	var all []*Transaction
 	for i := range p.Transactions {

@@ -2,14 +2,14 @@ package finance
 
 import "github.com/shopspring/decimal"
 
-// part is what a payout says of some of its transactions beyond what is loaded of them.
+// part is by how much a payout's figures for some of its transactions exceed what is loaded of them.
 type part struct {
 	beyond Sums
 	own    bool // the difference between its total and its parts
 }
 
 // residual explains the part of the payout that exceeds what its transactions were worth when they were paid. shifted
-// are the sums of those deduced not to have been declined then, minus the sums of those deduced to have been.
+// is the sums of the transactions that, as deduced, were not declined then, minus the sums of those that were.
 func (p *Payout) residual(rest decimal.Decimal, shifted Sums, c *Culprits) []Item {
 	var items []Item
 	lacking := p.Lacking()
@@ -36,7 +36,7 @@ func (p *Payout) residual(rest decimal.Decimal, shifted Sums, c *Culprits) []Ite
 	return items
 }
 
-// parts splits that rest by status, as far as the payout and the seen statuses allow.
+// parts splits this rest by status, as far as the payout and the seen statuses allow.
 func (p *Payout) parts(rest decimal.Decimal, shifted Sums) []part {
 	reported := p.Reported
 	total, known := reported.Total.known()
@@ -54,6 +54,6 @@ func (p *Payout) parts(rest decimal.Decimal, shifted Sums) []part {
 	if len(p.unseen()) == 0 {
 		return []part{{beyond: by[0].sub(confirmed)}, {beyond: by[1].sub(pending)}, other}
 	}
-	// Which of the unseen were confirmed when they were paid and which pending is not known.
+	// It is not known which of the unseen were confirmed when they were paid, and which were pending.
 	return []part{{beyond: by[0].add(by[1]).sub(confirmed).sub(pending).sub(shifted)}, other}
 }

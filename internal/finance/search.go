@@ -8,18 +8,18 @@ import (
 type Budget struct{ Left int }
 
 const (
-	maxSets = 6       // of which a search names no more
+	maxSets = 6       // the most sets that a search returns
 	maxHalf = 400_000 // subsets of one half of the transactions, which are in memory at once
 )
 
-// subsets are ways to choose some of a list so that they have given sums.
+// subsets has the ways to choose items of a list so that they have given sums.
 type subsets struct {
 	found  [][]int // indexes, ascending
 	more   bool    // there are more than found
 	gaveUp bool    // not all could be tried
 }
 
-// partial is a subset of one half: the one before, and one more.
+// partial is a subset of one half: another partial, before, and one more item.
 type partial struct {
 	before, item int32
 	sums         key
@@ -28,8 +28,9 @@ type partial struct {
 // key is the sums of a subset in units of the smallest decimal that occurs.
 type key struct{ count, value, cashback int64 }
 
-// choose finds all ways to choose a number of items with given sums. It meets in the middle: the subsets of the first
-// half of the items, by their sums, and for each subset of the second half the one that completes it.
+// choose finds all ways to choose a number of items with given sums. It works from two halves: it indexes
+// the subsets of the first half of the items by their sums, and looks up, for each subset of the second
+// half, those that complete it.
 func choose(items []Sums, want Sums, budget *Budget) subsets {
 	n, count := len(items), int(want.Count.IntPart())
 	if count < 0 || count > n {
@@ -39,7 +40,7 @@ func choose(items []Sums, want Sums, budget *Budget) subsets {
 	if !ok {
 		return subsets{gaveUp: true}
 	}
-	without := 2*count > n // fewer are left out than chosen: find those
+	without := 2*count > n // fewer are left out than chosen: search for these
 	if without {
 		rest := key{count: int64(n) - target.count, value: -target.value, cashback: -target.cashback}
 		for _, s := range scaled {
@@ -57,7 +58,7 @@ func choose(items []Sums, want Sums, budget *Budget) subsets {
 	return found
 }
 
-// scale makes integers of amounts, so that sums of any of them are exact; it says no when they do not fit.
+// scale converts amounts to integers, so that all sums of them are exact. ok is false if they do not fit.
 func scale(items []Sums, want Sums) (scaled []key, target key, ok bool) {
 	digits := int32(0)
 	each := func(f func(d decimal.Decimal)) {
@@ -116,8 +117,8 @@ func meet(items []key, target key, budget *Budget) subsets {
 	return out
 }
 
-// enumerate lists the subsets that can be part of one with the target's sums. No amount is below zero where positive is
-// set, so that a subset that is beyond the target already has no larger ones.
+// enumerate lists the subsets that can be part of one with the target's sums. If positive is set, no amount is below
+// zero, so a subset that already exceeds the target needs no more items.
 func enumerate(items []key, target key, positive bool, budget *Budget) ([]partial, bool) {
 	all := []partial{{before: -1, item: -1}}
 	for i, k := range items {
@@ -136,7 +137,7 @@ func enumerate(items []key, target key, positive bool, budget *Budget) ([]partia
 	return all, true
 }
 
-// members are the indexes of a subset, ascending.
+// members returns the indexes of a subset, ascending.
 func members(all []partial, at int32, offset int) []int {
 	var chosen []int
 	for ; all[at].before >= 0; at = all[at].before {

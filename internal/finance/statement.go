@@ -10,10 +10,10 @@ import (
 // transactions minus what was paid for them.
 type Balance struct{ Pending, Confirmed, Settled decimal.Decimal }
 
-// Total is all of it.
+// Total returns the sum of all parts.
 func (b Balance) Total() decimal.Decimal { return b.Pending.Add(b.Confirmed).Add(b.Settled) }
 
-// Add is the balance after another was added.
+// Add returns the sum of two balances.
 func (b Balance) Add(o Balance) Balance {
 	return Balance{b.Pending.Add(o.Pending), b.Confirmed.Add(o.Confirmed), b.Settled.Add(o.Settled)}
 }
@@ -44,13 +44,13 @@ const (
 	PaidAgain     Event = "paid again"        // in another payout, while it was in one
 	LeftItsPayout Event = "left its payout"   // it is in none any more
 	LoweredPaid   Event = "clawback expected" // declined or lowered after it was paid
-	RaisedPaid    Event = "claimable"         // raised or accepted after it was paid
+	RaisedPaid    Event = "claimable"         // raised or accepted again after it was paid
 	Disappearance Event = "no longer listed"  // by the service
 	Reappearance  Event = "listed again"      // by the service
 	Adjustment    Event = "adjusted"          // of a month that was closed before it was seen
 )
 
-// Events are all of them, in that order.
+// Events returns all events, in that order.
 func Events() []Event {
 	return []Event{Adjustment, Sold, Raised, Lowered, Confirmation, Reopening, Decline, Acceptance, PaidOut, PaidAgain,
 		LeftItsPayout, LoweredPaid, RaisedPaid, Disappearance, Reappearance}
@@ -65,10 +65,10 @@ type Change struct {
 	FirstPaid                 bool   // it was never in that payout before
 	ListedBefore, ListedAfter bool
 	Count                     int64
-	CashbackBefore, Cashback  decimal.Decimal // none is raised and another lowered
+	CashbackBefore, Cashback  decimal.Decimal // all are raised, or all lowered, or all the same
 }
 
-// at is the state of transactions in the course of a change.
+// at is the state of transactions during a change.
 type at struct {
 	status   string
 	cashback decimal.Decimal
@@ -96,7 +96,7 @@ type Step struct {
 	Paid decimal.Decimal // of PaidOut and PaidAgain: how much
 }
 
-// Steps splits a change: what came first is its amount, then its status, then its payout.
+// Steps splits a change into steps: first the amount changes, then the status, then the payout.
 func (c Change) Steps() []Step {
 	var steps []Step
 	now := at{c.Before, c.CashbackBefore, c.InPayout, c.ListedBefore}
@@ -120,7 +120,7 @@ func (c Change) Steps() []Step {
 		}
 		to(event, at{now.status, c.Cashback, now.paid, now.listed})
 	} else if c.Before == Declined {
-		now.cashback = c.Cashback // it counts from when it is accepted
+		now.cashback = c.Cashback // the new cashback counts from when it is accepted
 	}
 	to(c.turn(now), at{c.After, now.cashback, now.paid, now.listed})
 	now.cashback = c.Cashback
@@ -149,7 +149,8 @@ func pick(yes bool, one, other Event) Event {
 	return other
 }
 
-// pay lets the transactions enter or leave a payout. What enters one for the first time is paid: its worth then.
+// pay lets the transactions enter or leave a payout. If they enter one for the first time, they are paid
+// what they are worth then.
 func (c Change) pay(now *at) []Step {
 	if c.InPayout == c.IntoPayout && (c.SamePayout || !c.InPayout) {
 		return nil
@@ -182,11 +183,11 @@ type Entry struct {
 // Statement is what happened in a month, in one currency. It balances: opening, with the entries, is closing.
 type Statement struct {
 	Opening, Closing Balance
-	Entries          []Entry // in the order of Events; without those that did not happen
+	Entries          []Entry // in the order of Events; without events that did not happen
 }
 
-// NewStatement adds up a month. before are the changes until its beginning, within those of the month, and late those
-// of closed months that were seen in it.
+// NewStatement adds up a month. before has the changes until its beginning, within those of the month, and late those
+// of closed months that were seen in this month.
 func NewStatement(before, within, late []Change) Statement {
 	var s Statement
 	for _, c := range before {

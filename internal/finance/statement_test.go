@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// version is a transaction as it truly stood from a month on; payout 0 is none.
+// version is the true state of a transaction from a month on; payout 0 means none.
 type version struct {
 	month, payout int
 	status        string
@@ -17,7 +17,7 @@ type version struct {
 
 const worldMonths = 6
 
-// newVersions are the random life of a transaction, in the order of its versions.
+// newVersions returns the random life of a transaction, as its versions in their order.
 func newVersions(d dice) []version {
 	v := version{d.IntN(worldMonths), 0, d.status(), d.amount(20), true}
 	if d.chance(20) {
@@ -43,7 +43,7 @@ func newVersions(d dice) []version {
 	return all
 }
 
-// truth is the balance of a transaction at the end of a month, and what was paid for it until then.
+// truth returns the balance of a transaction at the end of a month, and what was paid for it until then.
 func truth(versions []version, month int) (b Balance, paid decimal.Decimal) {
 	seen := map[int]bool{}
 	var last *version
@@ -77,7 +77,7 @@ func truth(versions []version, month int) (b Balance, paid decimal.Decimal) {
 	return b, paid
 }
 
-// changesOf are the changes of a transaction by month: the sale, and each version that differs from the one before.
+// changesOf returns the changes of a transaction by month: the sale, and each version that differs from the one before.
 func changesOf(versions []version) map[int][]Change {
 	all := map[int][]Change{}
 	first := versions[0]

@@ -6,11 +6,11 @@ import "github.com/shopspring/decimal"
 // smallest unit. A currency that is not listed has no tolerance.
 type Tolerances map[string]int64
 
-// Of is the tolerance of a currency as an amount.
+// Of returns the tolerance of a currency as an amount.
 func (t Tolerances) Of(currency string) decimal.Decimal { return FromMinor(t[currency], currency) }
 
 // Covers reports whether all items of a line together are within the tolerance of its currency. Each counts without its
-// sign: what is to be expected back does not make room for what can be claimed (finance-4).
+// sign: an amount to expect back does not cancel an amount to claim (finance-4).
 func (t Tolerances) Covers(l *Line) bool {
 	all := decimal.Zero
 	for _, item := range l.Items {

@@ -9,21 +9,21 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// life is a transaction as it truly was: when it was paid, when it was first loaded, and now.
+// life is the true state of a transaction: when it was paid, when it was first loaded, and now.
 type life struct {
 	id               uuid.UUID
 	currency         string
 	paid, first, now Standing
 	state            string
 	loaded           bool
-	late, doubtful   bool // what is known of when it was seen
+	late, doubtful   bool // what is known about when it was seen
 }
 
 // play is a payout of a random world with its truth.
 type play struct {
 	lives    []life
 	reported Totals
-	fault    decimal.Decimal // what the payout says beyond the truth, of its undeclined cashback
+	fault    decimal.Decimal // by how much the payout says too much undeclined cashback
 	faulty   bool
 	reversed bool // a declined transaction was accepted again before it was loaded
 	amounts  bool // an amount changed before it was loaded
@@ -36,7 +36,7 @@ type dice struct {
 
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
-// amount is one of few round amounts, or one to the cent, or one with four decimals.
+// amount returns one of a few round amounts, one to the cent, or one with four decimals.
 func (d dice) amount(most int) decimal.Decimal {
 	switch {
 	case d.round || d.chance(15):
@@ -57,7 +57,7 @@ func (d dice) status() string {
 	return Declined
 }
 
-// age changes a transaction as time may, and says what it did.
+// age changes a transaction as time may change it, and returns what it did.
 func (d dice) age(s Standing, reversals, amounts bool) (after Standing, reversed, altered bool) {
 	after = s
 	switch {
@@ -80,7 +80,7 @@ func newPlay(seed uint64, most int) *play {
 	p := &play{}
 	lateness, reversals, amounts := []int{0, 15, 50, 100}[d.IntN(4)], d.chance(10), d.chance(15)
 	trouble, second := d.chance(50), d.chance(12)
-	untold := d.chance(20) // all were touched at once after they were paid: nothing but a doubt tells that nobody saw them
+	untold := d.chance(20) // all were touched at once after they were paid: only Doubtful shows that nobody saw them
 	for range 1 + d.IntN(most) {
 		var l life
 		binary.BigEndian.PutUint64(l.id[:], d.Uint64())
@@ -120,7 +120,7 @@ func newPlay(seed uint64, most int) *play {
 	return p
 }
 
-// spoil makes the payout wrong in an amount.
+// spoil makes an amount of the payout wrong.
 func (p *play) spoil(d dice) {
 	by := d.amount(9).Sub(decimal.NewFromInt(4))
 	alter := func(of **decimal.Decimal, by decimal.Decimal) {
@@ -144,7 +144,7 @@ func (p *play) spoil(d dice) {
 	p.fault = by
 }
 
-// totals adds up transactions as they stand.
+// totals adds up transactions in the state that at returns.
 func totals(lives []life, at func(*life) (Standing, bool)) Totals {
 	var sums [4]Sums
 	for i := range lives {
@@ -162,7 +162,7 @@ func totals(lives []life, at func(*life) (Standing, bool)) Totals {
 
 func (l *life) here() bool { return l.loaded && l.state != Gone && l.state != Moved }
 
-// payout is what the program gets to know.
+// payout returns what the program gets to know.
 func (p *play) payout() *Payout {
 	in := &Payout{Currency: "EUR", Reported: p.reported,
 		Stamped: totals(p.lives, func(l *life) (Standing, bool) { return l.first, l.loaded }),
@@ -191,8 +191,8 @@ func (p *play) payout() *Payout {
 	return in
 }
 
-// TestRandomWorlds explains payouts whose truth is known: the parts add up exactly in each currency, what is named as
-// certain is true, and where everything was seen each kind is what it truly was.
+// TestRandomWorlds explains payouts whose truth is known: the parts add up exactly in each currency, what is called
+// certain is true, and if everything was seen, each kind is the true one.
 func TestRandomWorlds(t *testing.T) {
 	t.Parallel()
 	var certain, ambiguous, explained, seen int
@@ -275,7 +275,7 @@ func (p *play) addsUp(t *testing.T, seed uint64, in *Payout, e *Explanation) {
 	}
 }
 
-// culprits are the loaded transactions that were declined, or accepted again, between being paid and being loaded.
+// culprits returns the loaded transactions that were declined, or accepted again, between being paid and being loaded.
 func (p *play) culprits() map[uuid.UUID]bool {
 	all := map[uuid.UUID]bool{}
 	for i := range p.lives {
@@ -314,11 +314,11 @@ func (p *play) listed(e *Explanation, truth map[uuid.UUID]bool) bool {
 	return false
 }
 
-// cancels reports whether amounts have changed before they were loaded, and the changes cancel each other: nothing can
-// tell (finance-5).
+// cancels reports whether amounts changed before they were loaded, and the changes cancel each other: nothing
+// can show that (finance-5).
 func (p *play) cancels(in *Payout) bool { return p.amounts && in.amountsAgree() }
 
-// statusesAreTrue compares what is claimed of how transactions stood when they were paid, though nobody saw it.
+// statusesAreTrue compares the deduced statuses of transactions when they were paid with the truth.
 func (p *play) statusesAreTrue(t *testing.T, seed uint64, e *Explanation) {
 	t.Helper()
 	truth := map[uuid.UUID]string{}
@@ -366,7 +366,7 @@ func (p *play) kindsAreTrue(t *testing.T, seed uint64, in *Payout, e *Explanatio
 		want[kind] = want[kind].Add(amount)
 	}
 	want[PayoutError] = p.fault
-	if p.fault.IsZero() || in.Lacking() == 0 { // what is wrong and what is not loaded cannot always be told apart
+	if p.fault.IsZero() || in.Lacking() == 0 { // a wrong amount and one that is not loaded cannot always be told apart
 		for _, kind := range Kinds() {
 			got := decimal.Zero
 			for i := range e.Lines {

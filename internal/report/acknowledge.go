@@ -22,12 +22,12 @@ import (
 type Acknowledging struct {
 	Account        string // may be "" if only one account has a payout with the id
 	Payout         int64
-	Kind, Currency string // "" stands for all that is open
+	Kind, Currency string // "" means everything that is open
 	Reason, Note   string // Reason is one of Reasons
 	By             string
 	Tolerance      int64  // how far the amount may move, in the smallest unit of the currency
 	Seen           string // Payout.Seen of the state that the person looked at (report-9); "" accepts the present state
-	// Rules decide what is within the tolerance, and therefore not open.
+	// Rules says what is within the tolerance, and therefore not open.
 	Rules Filter
 }
 
@@ -36,7 +36,7 @@ type Refusal int
 
 // The refusals.
 const (
-	Unreadable  Refusal = iota // what was asked for makes no sense
+	Unreadable  Refusal = iota // the request makes no sense
 	NotThere                   // there is no such payout
 	NothingOpen                // there is nothing to acknowledge
 	HasMoved                   // the state has changed since the person looked at it
@@ -54,7 +54,7 @@ func refused(why Refusal, format string, args ...any) error {
 	return &RefusedError{why, fmt.Sprintf(format, args...)}
 }
 
-// maxNote bounds what a person may write, in characters.
+// maxNote is the longest text that a person may write, in characters.
 const maxNote = 500
 
 // CheckNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
@@ -86,8 +86,8 @@ func (a *Acknowledging) check() error {
 	return CheckNote("the name", a.By)
 }
 
-// Acknowledge stores what a person has taken note of (report-6): all open matters of a payout, or the requested ones.
-// It returns what it stored. If it stored nothing, its error is a *RefusedError or an error of the warehouse.
+// Acknowledge stores that a person has acknowledged all open matters of a payout, or the requested ones (report-6). It
+// returns what it stored. If it stored nothing, its error is a *RefusedError or an error of the warehouse.
 func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) ([]warehouse.Acknowledgement, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func Acknowledge(ctx context.Context, w *warehouse.Warehouse, a Acknowledging) (
 		}
 		return nil, refused(NothingOpen, "payout %d has nothing open%s: %s", p.ID, of, p.Advice())
 	case a.Seen != "" && a.Seen != p.Seen():
-		return nil, refused(HasMoved, "what is open of payout %d is not what was looked at any more: %s", p.ID, p.Advice())
+		return nil, refused(HasMoved, "what is open of payout %d has changed since you looked at it: %s", p.ID, p.Advice())
 	}
 	return all, w.Acknowledge(ctx, p.Account, all)
 }
@@ -134,7 +134,8 @@ func (a *Acknowledging) of(p Payout) []warehouse.Acknowledgement {
 	return all
 }
 
-// Seen identifies the open matters of the payout with their amounts: if the text differs, the state has changed.
+// Seen returns a text that identifies the open matters of the payout with their amounts: if the text
+// differs, the state has changed.
 func (p Payout) Seen() string {
 	sum := sha256.New()
 	for _, m := range p.Matters {
@@ -148,7 +149,7 @@ func (p Payout) Seen() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// Acknowledged is what was acknowledged, in words: "expected clawback of EUR 12.34".
+// Acknowledged returns what was acknowledged, in words: "expected clawback of EUR 12.34".
 func Acknowledged(k warehouse.Acknowledgement) string {
 	if k.Amount.IsZero() && k.Currency == "" {
 		return spaced(k.Kind)

@@ -9,19 +9,19 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Medium is where a table is shown: it says which spaces stand for a digit and for a point.
+// Medium is where a table is shown: it says which spaces are as wide as a digit and as a point.
 type Medium struct{ digit, point string }
 
-// The media. On a page, spaces are not all as wide as a digit.
+// The media. On a page, a normal space is not as wide as a digit.
 var (
 	Terminal = Medium{" ", " "}
 	Page     = Medium{"\u2007", "\u2008"}
 )
 
-// countUnit stands for a currency where something is counted.
+// countUnit is used in place of a currency for counts.
 const countUnit = "#"
 
-// Alignment writes the amounts of a table so that decimal points stand below each other. In a column, all amounts of a
+// Alignment writes the amounts of a table so that decimal points are below each other. In a column, all amounts of a
 // currency have the same number of decimals: that of the currency, or more if an amount has more. Amounts of currencies
 // with fewer decimals are padded with spaces.
 type Alignment struct {
@@ -46,14 +46,14 @@ func (a *Alignment) Note(column, currency string, amount decimal.Decimal) {
 	a.most[column] = max(a.most[column], n)
 }
 
-// NoteKnown is Note for an amount that may be unknown: it ignores nil.
+// NoteKnown does what Note does, for an amount that may be unknown: it ignores nil.
 func (a *Alignment) NoteKnown(column, currency string, amount *decimal.Decimal) {
 	if amount != nil {
 		a.Note(column, currency, *amount)
 	}
 }
 
-// Text is an amount as its column writes it.
+// Text returns an amount as it is written in its column.
 func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string {
 	n := a.digits[[2]string{column, currency}]
 	text := wording.Grouped(amount.StringFixed(n))
@@ -66,7 +66,7 @@ func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string
 	return text
 }
 
-// TextKnown is Text for an amount that may be unknown: nil is "".
+// TextKnown does what Text does, for an amount that may be unknown: it returns "" for nil.
 func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) string {
 	if amount == nil {
 		return ""
@@ -74,7 +74,7 @@ func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) 
 	return a.Text(column, currency, *amount)
 }
 
-// moneyOrNone is an amount as a plain number; nil, which is not known, is empty.
+// moneyOrNone returns an amount as a plain number, "" if it is nil, which means unknown.
 func moneyOrNone(currency string, amount *decimal.Decimal) string {
 	if amount == nil {
 		return ""
@@ -82,7 +82,7 @@ func moneyOrNone(currency string, amount *decimal.Decimal) string {
 	return MoneyIn(currency, *amount)
 }
 
-// AlignLines is the alignment of a table of payouts: what was paid, and its parts by kind.
+// AlignLines returns the alignment of a table of payouts: what was paid, and its parts by kind.
 func AlignLines(in Medium, all ...finance.Line) *Alignment {
 	a := NewAlignment(in)
 	for _, l := range all {
@@ -96,7 +96,7 @@ func AlignLines(in Medium, all ...finance.Line) *Alignment {
 	return a
 }
 
-// AlignPayouts is AlignLines of all payouts.
+// AlignPayouts returns AlignLines of all payouts.
 func (r Reconciliation) AlignPayouts(in Medium) *Alignment {
 	var all []finance.Line
 	for _, p := range r.Payouts {
@@ -105,7 +105,7 @@ func (r Reconciliation) AlignPayouts(in Medium) *Alignment {
 	return AlignLines(in, all...)
 }
 
-// AlignExceptions is the alignment of a table of exceptions.
+// AlignExceptions returns the alignment of a table of exceptions.
 func AlignExceptions(in Medium, all []Exception) *Alignment {
 	a := NewAlignment(in)
 	for _, e := range all {
@@ -116,7 +116,7 @@ func AlignExceptions(in Medium, all []Exception) *Alignment {
 	return a
 }
 
-// AlignTransactions is the alignment of the transactions of a payout.
+// AlignTransactions returns the alignment of a table of the transactions of a payout.
 func (r Reconciliation) AlignTransactions(in Medium) *Alignment {
 	a := NewAlignment(in)
 	for _, t := range r.Transactions {
@@ -128,7 +128,7 @@ func (r Reconciliation) AlignTransactions(in Medium) *Alignment {
 	return a
 }
 
-// AlignOthers is the alignment of a table of transactions that are in no known payout.
+// AlignOthers returns the alignment of a table of transactions that are in no known payout.
 func (r Reconciliation) AlignOthers(in Medium) *Alignment {
 	a := NewAlignment(in)
 	for _, o := range r.Orphans {

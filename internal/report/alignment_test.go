@@ -6,8 +6,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// TestAlignment wants no column ragged: as many decimals as the longest amount of the currency in it has, and point
-// below point where currencies differ.
+// TestAlignment wants every column aligned: all amounts of a currency have as many decimals as the longest of them, and
+// decimal points are below each other even if currencies differ.
 func TestAlignment(t *testing.T) {
 	t.Parallel()
 	n := decimal.RequireFromString

@@ -24,8 +24,8 @@ const (
 // Figure is a figure of a statement, or a row of them.
 type Figure struct {
 	Of       string // Opening, Closing, or one of finance.Events
-	Currency string // of all currencies if not given
-	OneAge   bool   // of Closing: only the unpaid cashback of sales of this age
+	Currency string // "" means all currencies
+	OneAge   bool   // only for Closing: only the unpaid cashback of sales of the age below
 	Age      int    // in AgeTitles
 }
 
@@ -37,7 +37,7 @@ func (f Figure) Known() bool {
 	return f.Of == Opening || f.Of == Closing || slices.Contains(finance.Events(), finance.Event(f.Of))
 }
 
-// Title is the figure in words.
+// Title returns the figure in words.
 func (f Figure) Title() string {
 	switch {
 	case f.OneAge:
@@ -52,17 +52,17 @@ func (f Figure) Title() string {
 type Behind struct {
 	ID       uuid.UUID
 	Currency string
-	At       time.Time // of the last change that is included
+	At       time.Time // time of the last change that is included
 	SoldAt   *time.Time
-	Age      int // in AgeTitles: of the sale, at the time of the balance or of the end of the month
+	Age      int // index in AgeTitles: age of the sale at the time of the balance, or at the end of the month
 	Retailer string
 	Status   string // Status and Payout are as they were then
 	Payout   *int64
 	finance.Balance
 }
 
-// EachBehind passes on the parts of a figure of a month's statement: for a balance each transaction in it, for an event
-// each change. They add up to the figure exactly.
+// EachBehind calls do for each part of a figure of a month's statement: for a balance, each transaction in it; for an
+// event, each change. The parts add up to the figure exactly.
 func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, f Figure,
 	do func(Behind) error) error {
 	closes, err := w.Closes(ctx, account)
@@ -95,7 +95,7 @@ func EachBehind(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	})
 }
 
-// eachStanding passes on each transaction's part of a balance. Transactions without a part are left out.
+// eachStanding calls do for each transaction's part of a balance. Transactions without a part are left out.
 func eachStanding(ctx context.Context, w *warehouse.Warehouse, account string, at time.Time, closes []warehouse.Close,
 	f Figure, do func(Behind) error) error {
 	var now Behind

@@ -11,8 +11,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// history fills the tables as years of syncs would have: every sale is read pending, then decided; 98 % are stamped
-// with one of 1,000 payouts, and some change after that. The payouts are summed up from what was stamped.
+// history fills the tables as years of syncs would have done. Every sale is first read as pending, then as decided; 98
+// % get one of 1,000 payouts, and some change after that. The totals of the payouts are computed from the transactions
+// as they were when they got their payout.
 const history = `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_name,
     payout_id, synced_at, _hash, _version, _deleted, _run_id)
 WITH number AS n, sipHash64(n) AS h, toNullable(toInt64(intDiv(n * 1000, {sales:UInt64}) + 1)) AS payout,
@@ -36,8 +37,8 @@ SELECT account, payout_id, count(), sum(order_value), toDecimal128(sum(order_val
     min(sold_at), max(sold_at), now64(3), sipHash128(payout_id), 1, 0, generateUUIDv4()
 FROM transactions_versions WHERE payout_id IS NOT NULL AND updated_at < sold_at + toIntervalDay(100) GROUP BY account, payout_id`
 
-// BenchmarkReconcile is the reconciliation of 1,000 payouts over 5 million transactions, with about 15 million
-// versions, by the sums that runs keep. SALES sets another number. peak-MB is how much the process grew.
+// BenchmarkReconcile reconciles 1,000 payouts with 5 million transactions, of about 15 million versions, by the sums
+// that runs maintain. SALES sets another number of transactions. peak-MB is how much the process grew.
 func BenchmarkReconcile(b *testing.B) {
 	sales := os.Getenv("SALES")
 	if sales == "" {
@@ -52,7 +53,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 	run(history)
 	run("INSERT INTO transactions_latest SELECT * FROM transactions_versions SETTINGS optimize_on_insert = 1")
-	run("OPTIMIZE TABLE transactions_latest FINAL") // as the merges of years leave it
+	run("OPTIMIZE TABLE transactions_latest FINAL") // as years of merges leave it
 	run(paid)
 	run("INSERT INTO payouts_latest SELECT * FROM payouts_versions")
 	if err := x.w.RebuildDerived(b.Context(),
@@ -105,7 +106,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// memory reads a number of kilobytes that Linux keeps about this process; elsewhere it is 0.
+// memory reads a number, in kilobytes, that Linux reports about this process. On other systems it returns 0.
 func memory(b *testing.B, name string) int {
 	b.Helper()
 	text, err := os.ReadFile("/proc/self/status")

@@ -17,27 +17,27 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// bookSale is a transaction of ledgers as it is upstream.
+// bookSale is a transaction of ledgers as the service has it.
 type bookSale struct {
 	currency, status, cashback string
 	sold                       time.Time
 	world, payout              int
-	gone, removed              bool // removed: it is gone upstream
-	late                       bool // it was never written, and comes with the time of its sale
+	gone, removed              bool // removed: the service no longer has it
+	late                       bool // it has not been written yet, and will appear with the time of its sale
 }
 
-// ledgers are an account in which everything changes at random, with what a person has acknowledged and closed.
+// ledgers is an account in which everything changes at random, with what a person has acknowledged and closed.
 type ledgers struct {
 	*world
 	r       *rand.Rand
-	worlds  int // side by side in one account, each with currencies and payouts of its own; 1: of real currencies
+	worlds  int // side by side in one account, each with its own currencies and payouts; if 1, with real currencies
 	sales   []*bookSale
 	payouts int                  // of each world
 	closed  map[time.Time]string // hashes
 	acked   map[string]finance.Matter
 }
 
-// amount is a random one, with the decimals of its currency or more.
+// amount returns a random amount, with the decimals of its currency or more.
 func (b *ledgers) amount(currency string) string {
 	d := finance.FromMinor(int64(1+b.r.IntN(900)), currency)
 	if b.r.IntN(6) == 0 {
@@ -76,7 +76,7 @@ func (b *ledgers) write(t *testing.T, n int) {
 	}
 }
 
-// change lets something happen to one transaction: now and then what cannot be read, what is found gone, listed again,
+// change lets something happen to one transaction. Sometimes it becomes unreadable, disappears, is listed again, or was
 // sold at another time or in another currency.
 func (b *ledgers) change(t *testing.T, n int) {
 	t.Helper()
@@ -88,7 +88,7 @@ func (b *ledgers) change(t *testing.T, n int) {
 		s.cashback = b.amount(s.currency)
 	case 5, 6, 7:
 		if b.payouts > 0 {
-			n := b.r.IntN(b.payouts + 2) // none, one that is there, or one that is not yet
+			n := b.r.IntN(b.payouts + 2) // none, an existing one, or one that does not exist yet
 			if n == 0 && b.r.IntN(2) == 0 {
 				n = 1
 			}
@@ -106,14 +106,14 @@ func (b *ledgers) change(t *testing.T, n int) {
 	case 11:
 		s.currency = b.currencies(s.world)[b.r.IntN(3)]
 	case 12:
-		s.status = "" // it is kept without one
+		s.status = "" // it is loaded without a status
 	case 13:
 		s.status, s.cashback, s.payout = finance.Confirmed, b.amount(s.currency), b.payout(s.world, min(1, b.payouts))
 	}
 	b.write(t, n)
 }
 
-// sell makes a transaction of a world. What is late is of an earlier time, and was not in the list until now.
+// sell makes a transaction of a world. A late one was sold earlier, and was not in the list until now.
 func (b *ledgers) sell(t *testing.T, world int, late bool) {
 	t.Helper()
 	of := b.currencies(world)
@@ -124,7 +124,7 @@ func (b *ledgers) sell(t *testing.T, world int, late bool) {
 	b.write(t, len(b.sales)-1)
 }
 
-// payout is the number of the nth payout of a world; 0 is none.
+// payout returns the number of the nth payout of a world; 0 means none.
 func (b *ledgers) payout(world, nth int) int {
 	if nth == 0 {
 		return 0
@@ -132,7 +132,7 @@ func (b *ledgers) payout(world, nth int) int {
 	return world*100 + nth
 }
 
-// currencies are those of a world.
+// currencies returns the currencies of a world.
 func (b *ledgers) currencies(world int) []string {
 	if b.worlds == 1 {
 		return []string{"EUR", "JPY", "KWD"}
@@ -141,7 +141,7 @@ func (b *ledgers) currencies(world int) []string {
 	return []string{of("A"), of("B"), of("B")}
 }
 
-// pay makes a payout of some random numbers in each world: nobody says that it has to be right.
+// pay makes a payout of some random numbers in each world: it need not be right.
 func (b *ledgers) pay(t *testing.T) {
 	t.Helper()
 	b.payouts++
@@ -160,7 +160,8 @@ func (b *ledgers) pay(t *testing.T) {
 	}
 }
 
-// manyWorlds is how many worlds are side by side in every other account. Accounts cost time, and worlds hardly any.
+// manyWorlds returns how many worlds are side by side in every second account. Accounts take
+// time, and worlds hardly any.
 func manyWorlds() int {
 	if os.Getenv("REPORT_WORLDS") == "" {
 		return 10
@@ -168,11 +169,11 @@ func manyWorlds() int {
 	return 100
 }
 
-// TestLedgersInRandomWorlds lets everything change at random, against the real engine: statements balance and are what
-// their changes come to one by one; the parts of each payout add up; a closed month keeps its hash, and what comes
-// later is in the month in which it was seen, once: from the first month to the last one, each opens with what the one
-// before closed with, and the last one closes with what is unpaid upstream; what was acknowledged is quiet until it
-// moves, and says by how much. For wide samples: TestYear closes months and acknowledges.
+// TestLedgersInRandomWorlds lets everything change at random, against the real engine: statements balance and equal the
+// sum of their single changes; the parts of each payout add up; a closed month keeps its hash, and what comes later is
+// in the month in which it was seen, once. From the first month to the last, each opens with what the one before closed
+// with, and the last one closes with what is unpaid at the service. What was acknowledged is quiet until it moves, and
+// then shows by how much. For wide samples: TestYear closes months and acknowledges.
 func TestLedgersInRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -214,7 +215,7 @@ func TestLedgersInRandomWorlds(t *testing.T) {
 	}
 }
 
-// ledgersSeen counts what happened, so that no check is of nothing.
+// ledgersSeen counts what happened, to make sure that each check had something to check.
 type ledgersSeen struct{ worlds, acknowledged, quiet, moved, closed, adjusted int }
 
 // checkMatters compares what is open with what was acknowledged before, and then acknowledges some of it.
@@ -253,7 +254,7 @@ func (b *ledgers) checkMatters(t *testing.T, seed uint64, seen *ledgersSeen) {
 				seen.moved++
 			}
 		}
-		if len(p.Kinds()) == 0 || b.r.IntN(3) == 0 || b.worlds > 1 && b.r.IntN(3) > 0 { // many take long
+		if len(p.Kinds()) == 0 || b.r.IntN(3) == 0 || b.worlds > 1 && b.r.IntN(3) > 0 { // acknowledging many takes long
 			continue
 		}
 		all, err := Acknowledge(t.Context(), b.w,
@@ -281,7 +282,7 @@ func (b *ledgers) checkMonths(t *testing.T, seed uint64, round int) {
 	for m := this.AddDate(0, -1, 0); !m.After(this); m = m.AddDate(0, 1, 0) {
 		months = append(months, m)
 	}
-	seen := time.Now().UTC() // what is seen late counts today, by the clock of the warehouse
+	seen := time.Now().UTC() // what is seen late counts in the month of today, by the clock of the warehouse
 	months = append(months, time.Date(seen.Year(), seen.Month(), 1, 0, 0, 0, 0, time.UTC))
 	var last Statement
 	for i, month := range months {
@@ -290,7 +291,7 @@ func (b *ledgers) checkMonths(t *testing.T, seed uint64, round int) {
 			t.Fatal(err)
 		}
 		if i == len(months)-1 {
-			last = Statement{} // it does not follow
+			last = Statement{} // this month need not follow the one before
 		}
 		balances(t, s, last)
 		b.oneByOne(t, s, closes)
@@ -308,8 +309,8 @@ func (b *ledgers) checkMonths(t *testing.T, seed uint64, round int) {
 	}
 }
 
-// checkAllMonths goes through all months there are: none of what was loaded is left out or counted twice, whenever it
-// was loaded and whatever was closed then.
+// checkAllMonths checks that over all months, nothing that was loaded is left out or counted twice, whenever it was
+// loaded and whichever months were closed then.
 func (b *ledgers) checkAllMonths(t *testing.T, seed uint64, seen *ledgersSeen) {
 	t.Helper()
 	closes, err := b.w.Closes(t.Context(), "acme")
@@ -322,7 +323,7 @@ func (b *ledgers) checkAllMonths(t *testing.T, seed uint64, seen *ledgersSeen) {
 			first = s.sold
 		}
 	}
-	end := time.Now().UTC() // what is seen late counts today, by the clock of the warehouse
+	end := time.Now().UTC() // what is seen late counts in the month of today, by the clock of the warehouse
 	if b.Now().After(end) {
 		end = b.Now().UTC()
 	}
@@ -366,7 +367,7 @@ func (b *ledgers) checkAllMonths(t *testing.T, seed uint64, seen *ledgersSeen) {
 	}
 }
 
-// oneByOne compares a statement with what the changes come to that are read one by one.
+// oneByOne compares a statement with the sum of the changes that are read one by one.
 func (b *ledgers) oneByOne(t *testing.T, s Statement, closes []warehouse.Close) {
 	t.Helper()
 	from, to := s.Month, s.Month.AddDate(0, 1, 0)

@@ -8,7 +8,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// bar is one bar of a chart: its length is a share of the longest, the only float that an amount becomes (report-1).
+// bar is one bar of a chart. Its length is a share of the longest one, and the only float that is made
+// from an amount (report-1).
 type bar struct {
 	Label, Value, Class string
 	Width               float64 // in units of the drawing
@@ -27,14 +28,14 @@ const (
 	barHeight = 22
 )
 
-// newChart lays out bars whose lengths stand for the amounts.
+// newChart makes an empty chart. The lengths of its bars are proportional to the amounts.
 func newChart(title, note string) *chart { return &chart{Title: title, Note: note} }
 
 func (c *chart) add(label, value, class string, length decimal.Decimal) {
 	c.Bars = append(c.Bars, bar{Label: label, Value: value, Class: class, Width: length.Abs().InexactFloat64()})
 }
 
-// layOut gives the bars their places.
+// layOut computes the lengths and places of the bars.
 func (c *chart) layOut() *chart {
 	longest := 0.0
 	for _, b := range c.Bars {

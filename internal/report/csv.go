@@ -20,24 +20,24 @@ const byteOrderMark = "\ufeff"
 // The kinds of rows. A CSV has rows of one kind: see WriteCSV.
 const (
 	ListTotals     = "totals"     // one per total of a payout: reported, recomputed, difference, as of now
-	ListExceptions = "exceptions" // one per transaction that is worth another amount than was paid for it
+	ListExceptions = "exceptions" // one per transaction whose worth differs from what was paid for it
 	ListOrphans    = "orphans"    // one per missing payout and currency
 	ListOverdue    = "overdue"    // one per month of sales that should have been paid, and currency
 )
 
-// ListPayouts is the list with a row for each payout and currency: what was paid, what it is worth now, and why.
+// ListPayouts names the list with a row for each payout and currency: what was paid, what it is worth now, and why.
 func ListPayouts() string { return catalog.Payouts().Name }
 
-// ListTransactions is the list with a row for each transaction of one payout.
+// ListTransactions names the list with a row for each transaction of one payout.
 func ListTransactions() string { return catalog.Transactions().Name }
 
-// Lists are all of them.
+// Lists returns the names of all lists.
 func Lists() []string {
 	return []string{ListPayouts(), ListTotals, ListExceptions, ListTransactions(), ListOrphans, ListOverdue}
 }
 
-// WriteCSV writes one kind of rows, one of Lists. It begins with a byte order mark, without which Excel takes UTF-8 for
-// something else. Times are ISO 8601 in UTC, amounts plain numbers.
+// WriteCSV writes one kind of rows, one of Lists. It begins with a byte order mark, without which Excel misreads UTF-8.
+// Times are ISO 8601 in UTC, amounts plain numbers.
 func (r Reconciliation) WriteCSV(w io.Writer, list string) error {
 	records := map[string]func() [][]string{
 		ListPayouts(): r.payoutRecords, ListTotals: r.totalRecords, ListExceptions: r.exceptionRecords,
@@ -58,8 +58,8 @@ func writeRecords(w io.Writer, records [][]string) error {
 	})
 }
 
-// writeRows writes the rows that each passes on, and keeps none. If each fails, the file ends there, and the error is
-// returned (report-10).
+// writeRows writes the rows that each passes to write, and keeps none in memory. If each fails, the file ends there,
+// and writeRows returns the error (report-10).
 func writeRows(w io.Writer, header []string, each func(write func(...string) error) error) error {
 	if _, err := io.WriteString(w, byteOrderMark); err != nil {
 		return fmt.Errorf("writing the report as CSV: %w", err)
@@ -158,7 +158,7 @@ func (r Reconciliation) overdueRecords() [][]string {
 	return records
 }
 
-// transactionColumns are those of ListTransactions.
+// transactionColumns returns the columns of ListTransactions.
 func transactionColumns() []string {
 	return []string{"account", "payout_id", "transaction_id", "sold_at", "retailer", "currency", "status_when_paid",
 		"paid", "state", "status_now", "order_value", "cashback_now", "worth_now",
@@ -185,8 +185,8 @@ func (r Reconciliation) transactionRecords() [][]string {
 	return records
 }
 
-// WriteTransactionsCSV writes the rows of ListTransactions as they are read, of a reconciliation of one payout that has
-// none of them (Filter.WithoutTransactions).
+// WriteTransactionsCSV writes the rows of ListTransactions while it reads them. It is for a reconciliation of one
+// payout that has not read them (Filter.WithoutTransactions).
 func (r Reconciliation) WriteTransactionsCSV(ctx context.Context, w *warehouse.Warehouse, to io.Writer) error {
 	return writeRows(to, transactionColumns(), func(write func(...string) error) error {
 		return w.EachPayoutTransaction(ctx, r.paidTransactions(), func(t warehouse.PayoutTransaction) error {

@@ -7,17 +7,17 @@
 // Invariants, cited in the code as report-N:
 //
 //  1. Amounts are decimals from the warehouse to the page. Only the length of a bar in a chart is a float.
-//  2. Amounts of different currencies are never added up. A payout whose own totals do that is shown by itself.
+//  2. Amounts of different currencies are never added up. A payout whose own totals do that is shown separately.
 //  3. All outputs are made from one Reconciliation, and one function writes all amounts.
 //  4. Text from the service is data: it is escaped in HTML, cannot become a formula in a spreadsheet, and cannot
 //     control a terminal.
-//  5. A finding is logged when it is new, and not again while it stands. Its text decides whether it is new. The
+//  5. A finding is logged when it is new, and not again while it remains. Its text decides whether it is new. The
 //     findings of an account's first reconciliation are logged as one line, which names the command that lists them.
 //  6. What a person has acknowledged is not a finding again until its amounts change. Acknowledgements and closed
 //     months are added and never changed.
-//  7. The statement of a closed month stays as it is: what is loaded after the close counts in the month in which it is
-//     loaded.
-//  8. A difference within a tolerance is shown like any other, and marked: it only asks nobody to look.
+//  7. The statement of a closed month does not change: what is loaded after the close counts in the
+//     month in which it is loaded.
+//  8. A difference within a tolerance is shown like any other, and marked, but nobody has to look at it.
 //  9. An acknowledgement or a close applies to what the person looked at, if the request says what that was.
 //  10. Rows of single transactions and changes are written while they are read, and not kept in memory, however many
 //     there are. If reading them fails halfway, the caller of the writer gets the error.

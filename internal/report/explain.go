@@ -11,7 +11,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// searchBudget bounds the search for culprits in all payouts of a reconciliation together: a second or two.
+// searchBudget bounds the search for culprits in all payouts of a reconciliation together. It takes
+// a second or two at most.
 const searchBudget = 5_000_000
 
 // explainAll explains each payout: what it paid, and what that is worth now. It reads transactions only of payouts in
@@ -35,7 +36,7 @@ func (r *Reconciliation) explainAll(ctx context.Context, w *warehouse.Warehouse)
 	return nil
 }
 
-// readExceptions reads what is needed of the payouts of an account.
+// readExceptions reads the transactions and sums that are needed to explain the payouts of an account.
 func (r *Reconciliation) readExceptions(ctx context.Context, w *warehouse.Warehouse, account string,
 	payouts []*Payout) error {
 	byID := map[int64]*Payout{}
@@ -128,7 +129,7 @@ func (p Payout) items(kind finance.Kind) []finance.Item {
 	return slices.DeleteFunc(p.Explained.Items(), func(i finance.Item) bool { return i.Kind != kind })
 }
 
-// Exception is a transaction that is worth another amount than was paid for it.
+// Exception is a transaction whose worth differs from what was paid for it.
 type Exception struct {
 	warehouse.PaidTransaction
 	Kind        finance.Kind
@@ -137,13 +138,13 @@ type Exception struct {
 	Paid, Worth decimal.Decimal
 }
 
-// Difference is what was paid for it minus what it is worth now.
+// Difference returns what was paid for it minus what it is worth now.
 func (e Exception) Difference() decimal.Decimal { return e.Paid.Sub(e.Worth) }
 
-// Exceptions returns the transactions of the payout that are worth another amount than was paid for them, by kind.
+// Exceptions returns the transactions of the payout whose worth differs from what was paid for them, by kind.
 func (p Payout) Exceptions() []Exception { return p.found }
 
-// find lists the exceptions, and notes how transactions that are known to differ stood when they were paid.
+// find lists the exceptions, and notes the status when paid of transactions for which it differs from the loaded one.
 func (p *Payout) find() {
 	p.told, p.foundBy = map[uuid.UUID]string{}, map[uuid.UUID]int{}
 	p.unsure = slices.ContainsFunc(p.Explained.Items(),
@@ -176,11 +177,11 @@ func (p *Payout) find() {
 	}
 }
 
-// notSeen stands for a status at payment that nobody saw and that the counts of the payout do not determine.
+// notSeen is shown for a status when paid that was not loaded and that does not follow from the counts of the payout.
 const notSeen = "not seen"
 
-// WhenPaid is the status of a transaction of the payout when it was paid, if it was seen or follows from the counts of
-// the payout (finance-5).
+// WhenPaid returns the status of a transaction of the payout when it was paid, if it was seen or follows from the
+// counts of the payout (finance-5). Otherwise it returns notSeen.
 func (p Payout) WhenPaid(t warehouse.PayoutTransaction) string {
 	if told, ok := p.told[t.ID]; ok {
 		return told
@@ -188,18 +189,18 @@ func (p Payout) WhenPaid(t warehouse.PayoutTransaction) string {
 	return t.StampedStatus
 }
 
-// Payout is the payout of a transaction of Transactions.
+// Payout returns the payout of a transaction of Transactions.
 func (r Reconciliation) Payout(t warehouse.PayoutTransaction) Payout {
 	for _, p := range r.Payouts {
 		if p.Account == t.Account && p.ID == t.Payout {
 			return p
 		}
 	}
-	return Payout{} // it is not there: its transactions are orphans
+	return Payout{} // it does not exist: its transactions are orphans
 }
 
-// PaidFor is what was paid for a transaction of the payout: its cashback, or zero if it was declined. It is nil if that
-// was not seen and cannot be deduced.
+// PaidFor returns what was paid for a transaction of the payout: its cashback, or zero if it was declined. It returns
+// nil if that was not seen and cannot be deduced.
 func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 	if i, ok := p.foundBy[t.ID]; ok {
 		return &p.found[i].Paid
@@ -207,29 +208,29 @@ func (p Payout) PaidFor(t warehouse.PayoutTransaction) *decimal.Decimal {
 	if p.told[t.ID] == notSeen && p.unsure {
 		return nil
 	}
-	worth := p.WorthOf(t) // nothing came between
+	worth := p.WorthOf(t) // nothing has changed since it was paid
 	return &worth
 }
 
-// WorthOf is what a transaction of the payout is worth in it now.
+// WorthOf returns what a transaction of the payout is worth in it now.
 func (p Payout) WorthOf(t warehouse.PayoutTransaction) decimal.Decimal {
 	here := finance.Transaction{State: t.State, Now: finance.Standing{Status: t.Status, Cashback: finance.OrZero(t.Cashback)}}
 	return here.WorthNow()
 }
 
-// KindColumn is a kind as tables show it: a column of its own.
+// KindColumn is the column of a kind in tables.
 type KindColumn struct {
 	Kind  finance.Kind
 	Title string
 }
 
-// KindColumns are the kinds in the order of the tables.
+// KindColumns returns the columns of the kinds in the order of the tables.
 func KindColumns() []KindColumn {
 	return []KindColumn{{finance.Clawback, "expect back"}, {finance.Claimable, "claim"},
 		{finance.PayoutError, "error in payout"}, {finance.NotLoaded, "not loaded"}, {finance.Vanished, "vanished"}}
 }
 
-// MatterTitle is the kind of a matter as pages name it.
+// MatterTitle returns the kind of a matter as it is named on pages.
 func MatterTitle(kind string) string {
 	for _, k := range KindColumns() {
 		if string(k.Kind) == kind {
@@ -239,7 +240,7 @@ func MatterTitle(kind string) string {
 	return spaced(kind)
 }
 
-// Amount is the amount of the kind in a line. What can be claimed is written without a sign.
+// Amount returns the amount of the kind in a line. What can be claimed is written without a sign.
 func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	if k.Kind == finance.Claimable {
 		return l.Sum(k.Kind).Neg()
@@ -247,7 +248,7 @@ func (k KindColumn) Amount(l finance.Line) decimal.Decimal {
 	return l.Sum(k.Kind)
 }
 
-// Cell is the amount, and nil when there is nothing of the kind.
+// Cell returns the amount, nil if the line has nothing of the kind.
 func (k KindColumn) Cell(l finance.Line) *decimal.Decimal {
 	for _, item := range l.Items {
 		if item.Kind == k.Kind {

@@ -26,8 +26,8 @@ func TestStatusesAreThoseOfTheCatalog(t *testing.T) {
 	}
 }
 
-// addsUp wants the kinds of a payout to add up to what it paid less what that is worth now, in each currency, and that
-// to be what the view has at stake.
+// addsUp wants the kinds of a payout to add up to what it paid minus what that is worth now, in each currency, and this
+// to be what the view has as at stake.
 func addsUp(t *testing.T, p Payout) {
 	t.Helper()
 	all := decimal.Zero
@@ -70,15 +70,15 @@ func (x *world) payout(t *testing.T) (Reconciliation, Payout) {
 	return r, r.Payouts[0]
 }
 
-// TestLateHistory loads payouts long after they were made, when a transaction of each has been declined: it is named
-// where what the payout counts allows one answer, and nobody claims to have seen how it stood when it was paid.
+// TestLateHistory loads payouts long after they were made, when a transaction of each has been declined. It is named if
+// the counts of the payout allow only one answer, and the report does not claim that its status when paid was seen.
 func TestLateHistory(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	cases := []struct {
 		name                  string
 		play                  func(t *testing.T, x *world)
-		verdict, advice, told string // told is the status when paid of the second transaction
+		verdict, advice, told string // told is the reported status when paid of the second transaction
 	}{
 		{"one of three was declined", func(t *testing.T, x *world) {
 			t.Helper()
@@ -143,7 +143,8 @@ func TestLateHistory(t *testing.T) {
 	}
 }
 
-// transactionsAreWrittenAsRead compares the file of the transactions of a payout with the one of those that were kept.
+// transactionsAreWrittenAsRead compares the file of a payout's transactions that is written while reading with the one
+// that is written from memory.
 func (x *world) transactionsAreWrittenAsRead(t *testing.T, r Reconciliation) {
 	t.Helper()
 	f := r.Filter
@@ -171,7 +172,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestKindsAreNotNetted lets as much be claimed as is to be expected back: both are told, with their transactions. For
+// TestKindsAreNotNetted has the same amount to claim as to expect back: both are reported, with their transactions. For
 // wide samples: TestReconcile of the commands has a payout of each kind.
 func TestKindsAreNotNetted(t *testing.T) {
 	enginetest.OnlyWide(t)

@@ -12,18 +12,18 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Counts are what a reconciliation found, in numbers: what metrics show of an account.
+// Counts is what a reconciliation found, in numbers: metrics show them for each account.
 type Counts struct {
-	ByVerdict     map[string]int // payouts; it has every verdict, also those that no payout has
+	ByVerdict     map[string]int // payouts; it has every verdict, even if no payout has it
 	Altered       int            // payouts
 	MixedCurrency int            // payouts
-	Orphans       int            // transactions, as far as they are certain
+	Orphans       int            // transactions that are certainly orphans
 	Overdue       int            // transactions
 }
 
-// AfterSync reconciles an account, remembers what it found, and logs and returns each new finding (report-5). The
-// findings of the first time are one line, because they have accumulated over years. of says which account, and by
-// which rules.
+// AfterSync reconciles an account, stores what it found, and logs and returns each new finding (report-5). The
+// findings of the first time are logged as one line, because they may have accumulated over years. of names
+// the account and the rules.
 func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger,
 	of Filter) (Reconciliation, []warehouse.Finding, error) {
 	account := of.Account
@@ -48,7 +48,7 @@ func AfterSync(ctx context.Context, w *warehouse.Warehouse, log *slog.Logger,
 	return r, fresh, err
 }
 
-// summaryOf counts findings by their kind, in the order in which the kinds come: "3 findings: 2 drifted and 1 overdue".
+// summaryOf counts findings by kind, in the order in which the kinds occur: "3 findings: 2 drifted and 1 overdue".
 func summaryOf(all []warehouse.Finding) string {
 	var kinds []string
 	times := map[string]int{}
@@ -91,8 +91,8 @@ func (r Reconciliation) Unsettled() bool {
 }
 
 // findings returns what a person should know, one finding for each reason. A transaction whose payout may come with the
-// next sync is not one yet. Numbers that grow every day are left out of the text: another text would make the finding
-// new (report-5).
+// next sync is no finding yet. Numbers that grow every day are left out of the text, because a different text would
+// make the finding new (report-5).
 func (r Reconciliation) findings() []warehouse.Finding {
 	var all []warehouse.Finding
 	for _, p := range r.Payouts {
@@ -114,7 +114,7 @@ func (r Reconciliation) findings() []warehouse.Finding {
 	return all
 }
 
-// detail is a finding about a payout in words.
+// detail returns a finding about a payout in words.
 func (p Payout) detail(kind string) string {
 	text := "payout " + strconv.FormatInt(p.ID, 10) + " "
 	switch kind {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFirstFindingsAreOneLine lets an account begin with several findings: they are one line, and later ones a line
-// each. For wide samples: TestFindingsAreToldOnce tells findings.
+// each. For wide samples: TestFindingsAreToldOnce logs findings.
 func TestFirstFindingsAreOneLine(t *testing.T) {
 	enginetest.OnlyWide(t)
 	x := newWorld(t, scripted())

@@ -19,13 +19,13 @@ import (
 // Unpaid is the cashback that is unpaid at the end of a month, by the payout in which it is due. Services make a payout
 // at the beginning of each month, for sales that are more than 90 days old.
 type Unpaid struct {
-	Next    [finance.Horizon]finance.Stock // by the months from then to the payout
-	Later   finance.Stock                  // due in one after these
+	Next    [finance.Horizon]finance.Stock // by the months from that end to the payout
+	Later   finance.Stock                  // due in a later payout
 	Overdue finance.Stock                  // due in a payout that was made already: no longer forecast
 	Undated finance.Stock                  // without a time of sale
 }
 
-// of is the part that is due in a number of months, as warehouse.ChangeSum has it.
+// of returns the part that is due in a number of months, given as in warehouse.ChangeSum.
 func (u *Unpaid) of(due int8) *finance.Stock {
 	switch {
 	case due == warehouse.NotDue:
@@ -38,7 +38,7 @@ func (u *Unpaid) of(due int8) *finance.Stock {
 	return &u.Next[due]
 }
 
-// Total is all that is unpaid.
+// Total returns everything that is unpaid.
 func (u Unpaid) Total() finance.Stock {
 	var sum finance.Stock
 	for _, s := range append([]finance.Stock{u.Later, u.Overdue, u.Undated}, u.Next[:]...) {
@@ -78,7 +78,7 @@ func (s *Statement) forecast(ctx context.Context, w *warehouse.Warehouse) error 
 	for _, c := range cohorts {
 		h, due := all[c.Currency], finance.MonthNumber(c.Due)
 		switch {
-		case h == nil: // its transactions are of another currency now
+		case h == nil: // its transactions have another currency now
 		case c.ToGo < 0:
 			h.Paid[due] = h.Paid[due].Add(c.Paid)
 		default:
@@ -109,15 +109,15 @@ func seenMonths(days []time.Time) (before, after map[int]bool) {
 	return before, after
 }
 
-// ForecastRow is a forecast as people read it.
+// ForecastRow is a forecast as text for people.
 type ForecastRow struct {
 	Payout                                                            string // "2026-04", or what else is unpaid
 	Count                                                             int64
 	Pending, PendingRate, Confirmed, ConfirmedRate, Forecast, PastOff string
 }
 
-// ForecastRows are the forecasts of a currency, and below them what is unpaid and not forecast, so that all rows
-// together are what is unpaid.
+// ForecastRows returns the forecasts of a currency, and below them what is unpaid but not forecast, so that all rows
+// together are everything that is unpaid.
 func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	var rows []ForecastRow
 	money := func(d decimal.Decimal) string { return wording.Grouped(MoneyIn(c.Currency, d)) }
@@ -149,7 +149,7 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	return rows
 }
 
-// rateWords returns a rate with the number of payouts behind it.
+// rateWords returns a rate with the number of payouts that it is taken from.
 func rateWords(r finance.Rate) string {
 	if r.Months == 0 {
 		return ""
@@ -216,8 +216,8 @@ func (s Statement) WriteBacktestCSV(w io.Writer) error {
 	return writeRecords(w, records)
 }
 
-// WriteDueCSV writes the transactions that are unpaid at the end of a month, one row a transaction, with the payout in
-// which each is due.
+// WriteDueCSV writes the transactions that are unpaid at the end of a month, one row per transaction, with the
+// payout in which each is due.
 func WriteDueCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, to io.Writer) error {
 	closes, err := w.Closes(ctx, account)
 	if err != nil {
@@ -264,7 +264,7 @@ type (
 	}
 )
 
-// forecastObjects are the forecasts of a currency for JSON.
+// forecastObjects returns the forecasts of a currency for JSON.
 func (c CurrencyStatement) forecastObjects() []forecastObject {
 	all := []forecastObject{}
 	n := func(d decimal.Decimal) any { return json.Number(MoneyIn(c.Currency, d)) }

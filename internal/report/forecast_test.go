@@ -14,9 +14,9 @@ import (
 	"dealhouse/internal/finance"
 )
 
-// TestForecastOfHistory makes the statements of a history of three years. What those of a year ago forecast is what the
-// tests of the last one say it was, to the cent; what was paid is what the statements say; and what was never seen is
-// not forecast from. For wide samples: TestForecastSeesNoFuture of package finance forecasts.
+// TestForecastOfHistory makes the statements of a history of three years. The tests of the last statement show exactly
+// what the statements of a year ago forecast, to the cent; what was paid is what the statements say; and no forecast
+// uses what was never seen. For wide samples: TestForecastSeesNoFuture of package finance forecasts.
 func TestForecastOfHistory(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestForecastOverMonths(t *testing.T) {
 		border := finance.MonthOf(2026*12 + 3 + n) // from April on
 		x.to(border.Add(-time.Hour))
 		x.sync(false, "transactions")
-		x.to(border.Add(6 * time.Hour)) // the payout was made, its transactions are stamped, and the day is not over
+		x.to(border.Add(6 * time.Hour)) // the payout was made, its transactions have it, and the day is not over
 		x.sync(false, "transactions")
 		j.see(t, x, border.AddDate(0, -1, 0))
 	}
@@ -67,7 +67,7 @@ func TestForecastOverMonths(t *testing.T) {
 	x.dueIsUnpaid(t, j.last)
 }
 
-// journey keeps what statements have said.
+// journey remembers what statements have said.
 type journey struct {
 	said map[string]decimal.Decimal // by currency, payout and months to go
 	paid map[string]decimal.Decimal // by currency and month
@@ -101,8 +101,8 @@ func (j *journey) see(t *testing.T, x *world, month time.Time) Statement {
 	return s
 }
 
-// check compares the tests of the last statement with what the earlier ones have said. At least so many tests are
-// there, and the error in percent is at most what is given.
+// check compares the tests of the last statement with what the earlier ones have said. It wants at least this number of
+// tests, and an error in percent of at most most.
 func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 	t.Helper()
 	compared := 0
@@ -110,7 +110,8 @@ func (j *journey) check(t *testing.T, tests int, most map[string]string) {
 		for _, f := range c.Forecast {
 			for _, test := range f.Tests {
 				due := finance.MonthOf(test.Due).Format("2006-01")
-				// Sales of the last day are loaded after the month is over, and then count in it. They are due in the last payout.
+				// Sales of the last day are loaded after the month is over, and count in it then. They
+				// are due in the last payout.
 				if was, ok := j.said[fmt.Sprint(c.Currency, test.Due, f.ToGo)]; ok && (f.ToGo < finance.Horizon-1 || !j.live) {
 					compared++
 					if !was.Equal(test.Forecast) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// years fills the tables as years of syncs would have, in one statement: sales are read pending, most are decided
-// within 80 days, all are paid when they are due, and some change after that. Rows are as they would have been loaded
-// when the service changed them.
+// years fills the tables as years of syncs would have done, in one statement: sales are first read as pending, most are
+// decided within 80 days, all are paid when they are due, and some change after that. Rows are as if they had been
+// loaded when the service changed them.
 const years = `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, retailer_name, payout_id, synced_at, _hash, _version, _deleted, _run_id)
 WITH number AS n, sipHash64(n, 3) AS h, toDateTime64('2024-01-01 00:00:00', 3, 'UTC') + toIntervalSecond(intDiv(n * {months} * 2600000, {sales})) AS sold,
     addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1) AS due, toDateTime64(due, 3, 'UTC') + toIntervalSecond(1 + h % 200) AS stamped,
@@ -26,13 +26,13 @@ SELECT 'acme', reinterpretAsUUID(sipHash128(n, 3)), sold, v.1, ['EUR', 'USD', 'J
     'Shop ' || toString(h % 20), v.4, v.1, sipHash128(n, v.1), bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(v.1)), 64), toUInt128(n)), 0, generateUUIDv4()
 FROM numbers({sales})`
 
-// daily are runs that succeeded, one a day, by the clock of the service.
+// daily makes runs that succeeded, one a day, by the clock of the service.
 const daily = `INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, server_time)
 SELECT 'acme', 'transactions', generateUUIDv4(), 'incremental', day, day + toIntervalSecond(1), 'success', day
 FROM (SELECT toDateTime64('2024-01-01 23:00:00', 3, 'UTC') + toIntervalDay(number) AS day FROM numbers({days})) WHERE day >= {after} AND day < {until}`
 
-// change is what else may happen to some of the transactions, seen at a time: their status, cashback and payout become
-// others, at a time after they changed last, which may be in a month that is closed.
+// change makes further changes to some of the transactions, which are seen at a given time: their status, cashback and
+// payout change at a time after their last change, which may be in a month that is closed.
 const change = `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, retailer_name, payout_id, synced_at, _hash, _version, _deleted, _run_id)
 WITH sipHash64(id, {seed}) AS h, least(last + toIntervalSecond(1 + h % 5000000), {until} - toIntervalSecond(30 + h % 20)) AS at
 SELECT account, id, sold, at, currency, 10, greatest(toDecimal64(0, 4), amount + intDiv(h, 3) % 9 - 4), ['PENDING', 'CONFIRMED', 'DECLINED'][1 + intDiv(h, 5) % 3], shop,
@@ -46,14 +46,14 @@ FROM
 )
 WHERE h % 40 = 0`
 
-// late are sales of months that are over, seen only now.
+// late makes sales of months that are over, which are seen only now.
 const late = `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, retailer_name, synced_at, _hash, _version, _deleted, _run_id)
 WITH sipHash64(number, {seed}) AS h, {until} - toIntervalSecond(30 + h % 9000000) AS sold
 SELECT 'acme', reinterpretAsUUID(sipHash128(number, {seed}, 'late')), sold, sold, ['EUR', 'USD'][1 + h % 2], 10, toDecimal64(1 + h % 5000, 4) / 100, ['PENDING', 'CONFIRMED', 'DECLINED'][1 + intDiv(h, 5) % 3], 'Shop',
     {until} - toIntervalSecond(20), sipHash128(number), bitShiftLeft(toUInt128(toUnixTimestamp64Milli(sold)), 64), 0, generateUUIDv4()
 FROM numbers(8)`
 
-// past is a history of so many sales of so many months from 2024 on.
+// past is a history of a number of sales in a number of months, from 2024 on.
 type past struct {
 	*world
 	seed          uint64
@@ -61,7 +61,7 @@ type past struct {
 	now           time.Time // what happened until then is loaded
 }
 
-// lived is a world with a history up to a time.
+// lived returns a world with a history up to a time.
 func lived(t *testing.T, seed uint64, months, sales int, until time.Time) *past {
 	t.Helper()
 	p := &past{newWorld(t, scripted()), seed, months, sales, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -69,7 +69,7 @@ func lived(t *testing.T, seed uint64, months, sales int, until time.Time) *past 
 	return p
 }
 
-// live goes on to a time. What more happens is given as statements.
+// live continues the history up to a time. more are SQL statements of what else happens.
 func (p *past) live(t *testing.T, until time.Time, more ...string) {
 	t.Helper()
 	at := func(at time.Time) string { return fmt.Sprintf("fromUnixTimestamp64Milli(%d, 'UTC')", at.UnixMilli()) }
@@ -81,7 +81,7 @@ func (p *past) live(t *testing.T, until time.Time, more ...string) {
 	}
 	p.complete(t, until)
 	p.now = until
-	p.seed += 1000 * uint64(min(1, len(more))) // of what more happens; the sales stay
+	p.seed += 1000 * uint64(min(1, len(more))) // changes the seed of what else happens; the sales stay the same
 }
 
 // complete says that the transactions are loaded up to a time.

@@ -18,8 +18,8 @@ import (
 //go:embed report.html
 var pageText string
 
-// page is what the template needs beside the reconciliation: first what to expect in all, then what needs a look, then
-// all payouts.
+// page is the data of the template. The page shows first what to expect in total, then what needs
+// a look, then all payouts.
 type page struct {
 	Reconciliation
 	Title      string
@@ -27,23 +27,23 @@ type page struct {
 	Expected   []expectedRow
 	Verdicts   *chart
 	Exceptions []detail
-	Single     []detail // the one that was asked for
+	Single     []detail // the requested one
 	Charts     []*chart
 }
 
-// expectedRow is one kind of what there is to expect in one currency, over all payouts.
+// expectedRow is what to expect of one kind and currency, over all payouts.
 type expectedRow struct{ Title, Currency, Amount, Payouts string }
 
-// detail is a payout with what explains it.
+// detail is a payout with the rows that explain it.
 type detail struct {
 	Payout
 	Rows   []Exception
 	More   int
 	Totals []Total
-	Listed bool // among what needs a look already
+	Listed bool // already shown among those that need a look
 }
 
-// shownExceptions is how many transactions of a payout the page names.
+// shownExceptions is the largest number of transactions of a payout that the page names.
 const shownExceptions = 25
 
 // WriteHTML writes a self-contained page: no script, no image, no font, no request. It prints on A4.
@@ -76,7 +76,7 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 	if r.Filter.Payout == nil {
 		p.Verdicts, p.Charts = r.verdictChart(), r.monthlyCharts()
 	} else if len(p.Exceptions) > 0 {
-		p.Exceptions[0].Totals = nil // they follow
+		p.Exceptions[0].Totals = nil // they are shown further down
 	}
 	return execute(w, t, p, "report")
 }
@@ -121,7 +121,7 @@ func newDetail(p Payout, all bool) detail {
 	return d
 }
 
-// tone is the class of a verdict: what needs nothing is fine.
+// tone returns the CSS class of a payout: its first finding, or "fine" if nothing needs a look.
 func tone(p Payout) string {
 	switch {
 	case len(p.Kinds()) > 0:

@@ -22,7 +22,7 @@ import (
 // Codes are the account codes of the user's chart of accounts.
 type Codes map[finance.Ledger]string
 
-// Journal is what a month is in the books.
+// Journal has the entries of a month for the books.
 type Journal struct {
 	Account string
 	Month   time.Time
@@ -31,7 +31,7 @@ type Journal struct {
 	codes   Codes
 }
 
-// Entry is a journal entry, in one currency. Its debits are its credits, exactly.
+// Entry is a journal entry, in one currency. Its debits equal its credits exactly.
 type Entry struct {
 	ID        string // the same whenever the journal is made
 	Date      time.Time
@@ -84,7 +84,7 @@ func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	return j, nil
 }
 
-// id is the identifier of an entry.
+// id returns the identifier of an entry.
 func (j Journal) id(parts ...string) string {
 	for i, p := range parts {
 		parts[i] = url.PathEscape(p)
@@ -96,8 +96,8 @@ func (j Journal) id(parts ...string) string {
 	return strings.Join(all, "/")
 }
 
-// ofChanges are the entries of what happened to transactions: one for each event, currency and, of what was paid,
-// payout.
+// ofChanges returns the entries of what happened to transactions: one for each event and currency and, for
+// paid transactions, payout.
 func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 	all := map[string]*Entry{}
 	month, last := j.Month.Format("2006-01"), j.Month.AddDate(0, 1, -1)
@@ -138,8 +138,8 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// booked is the day on which a settlement is booked: the day on which it was received, unless that month or a later one
-// was closed by the time of the import. Then it is the day of the import, which is after all closed months.
+// booked returns the day on which a settlement is booked: the day on which it was received, unless that month or a
+// later one was closed by the time of the import. Then it is the day of the import, which is after all closed months.
 func booked(on, imported time.Time, closes []warehouse.Close) time.Time {
 	at := day(on)
 	for _, c := range closes { // the first month first
@@ -157,7 +157,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ofSettlements are the entries of what reached the bank. A correction takes back what was booked, and books it again.
+// ofSettlements returns the entries of what reached the bank. A correction takes back what was
+// booked, and books it again.
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
 	// The view settlements has the last revision.
 	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {
@@ -212,7 +213,7 @@ type Line struct {
 	finance.BookingLine
 }
 
-// Lines are the lines of all entries.
+// Lines returns the lines of all entries.
 func (j Journal) Lines() []Line {
 	var lines []Line
 	for _, e := range j.Entries {
@@ -223,7 +224,7 @@ func (j Journal) Lines() []Line {
 	return lines
 }
 
-// cell is an amount of a line; empty when there is none.
+// cell returns an amount of a line; empty if it is zero.
 func (l Line) cell(amount decimal.Decimal) string {
 	if amount.IsZero() {
 		return ""
@@ -231,13 +232,13 @@ func (l Line) cell(amount decimal.Decimal) string {
 	return MoneyIn(l.Currency, amount)
 }
 
-// DebitCell is the debit as a plain number; empty of a credit.
+// DebitCell returns the debit as a plain number; empty for a credit.
 func (l Line) DebitCell() string { return l.cell(l.Debit()) }
 
-// CreditCell is the credit as a plain number; empty of a debit.
+// CreditCell returns the credit as a plain number; empty for a debit.
 func (l Line) CreditCell() string { return l.cell(l.Credit()) }
 
-// Note says what to know of the journal.
+// Note says what to know about the journal.
 func (j Journal) Note() string {
 	if j.Draft {
 		return "This is a draft: the month is not closed. Its entries have other identifiers than those of the closed month."
@@ -245,7 +246,7 @@ func (j Journal) Note() string {
 	return "The month is closed: this journal is the same whenever it is made. An entry that was imported before has the same identifier."
 }
 
-// WriteCSV writes the lines, one row a line.
+// WriteCSV writes the lines, one row per line.
 func (j Journal) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("entry_id line date account_code debit credit currency reference text account month state")}
 	for _, l := range j.Lines() {

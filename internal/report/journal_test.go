@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/settlement"
 )
 
-// testCodes are those of the ledgers themselves.
+// testCodes uses the names of the ledgers as codes.
 func testCodes() Codes {
 	codes := Codes{}
 	for _, l := range finance.Ledgers() {
@@ -47,7 +47,7 @@ func (p *past) journal(t *testing.T, month time.Time, draft bool) Journal {
 	return j
 }
 
-// books are balances by currency and ledger.
+// books has balances by currency and ledger.
 type books map[string]decimal.Decimal
 
 func (b books) add(j Journal) {
@@ -57,8 +57,8 @@ func (b books) add(j Journal) {
 	}
 }
 
-// worlds is how many are made at random: REPORT_WORLDS, or a few. More of them are worth their time without the race
-// detector, which slows them tenfold.
+// worlds returns how many random worlds to make: REPORT_WORLDS, or a few. More of them are worth their time only
+// without the race detector, which makes them ten times as slow.
 func worlds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("REPORT_WORLDS")
@@ -73,10 +73,10 @@ func worlds(t *testing.T) int {
 }
 
 // TestBooksOfRandomWorlds closes months while transactions change at random, sales are found late, and settlements come
-// in and are corrected, also for months that are closed. Whatever comes, the statement of a closed month has its hash
-// and its journal its bytes, each entry balances, and all journals together come to the balances of the last statement,
-// to what it says was paid out, and to what reached the bank. For wide samples: TestThreeWayInRandomWorlds has worlds
-// made at random.
+// in and are corrected, also for months that are closed. Whatever happens, the statement of a closed month keeps its
+// hash and its journal stays the same byte by byte. Each entry balances, and all journals together give the balances of
+// the last statement, what it says was paid out, and what reached the bank. For wide samples:
+// TestThreeWayInRandomWorlds has worlds made at random.
 func TestBooksOfRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -110,7 +110,7 @@ func booksOfAWorld(t *testing.T, seed uint64) {
 		p.settle(t, true, fmt.Sprintf("S-1,2024-05-03,EUR,%d.50,0.50,,,,", 13+n),
 			fmt.Sprintf("T-%d,2024-05-20,EUR,7.77,,,,,found late", n),
 			fmt.Sprintf("U-%d,2024-03-20,EUR,4.44,,,,,of a month before the first that was closed", n))
-		// March cannot be closed any more, so that nobody would ever see a final journal of it.
+		// March cannot be closed any more, so there will never be a final journal of it.
 		if now := p.csv(t, p.journal(t, month(2), true)); strings.Contains(now, "U-") {
 			t.Errorf("what was found after May was closed is booked in March:\n%s", now)
 		}
@@ -187,7 +187,8 @@ func (p *past) booksBalance(t *testing.T, start time.Time) {
 		}
 		last = s
 	}
-	// What was imported for a month that was closed is booked on the day of the import. A month may begin meanwhile.
+	// What was imported for a month that was closed is booked on the day of the import. A new
+	// month may begin meanwhile.
 	revisions, err := p.w.SettlementRevisions(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)

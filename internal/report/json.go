@@ -136,7 +136,7 @@ type (
 	}
 )
 
-// WriteJSON writes one object with payouts, orphans and overdue, and the transactions when there is one payout.
+// WriteJSON writes one object with payouts, orphans and overdue, and with the transactions if one payout was requested.
 func (r Reconciliation) WriteJSON(w io.Writer) error {
 	d := document{MadeAt: r.MadeAt, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Payouts: []payoutObject{},
 		Orphans: []orphanObject{}, Overdue: []overdueObject{}}
@@ -227,7 +227,7 @@ func totalsObject(totals []*decimal.Decimal) map[string]any {
 
 func number(d decimal.Decimal) json.Number { return json.Number(Money(d)) }
 
-// optional is null for what is not known.
+// optional returns null if the amount is not known.
 func optional(name string, d *decimal.Decimal) any {
 	if d == nil {
 		return nil

@@ -58,14 +58,14 @@ func newWorld(t testing.TB, o apisim.Options) *world {
 
 const saleOne = "00000000-0000-4000-8000-000000000001"
 
-// put makes a transaction what it is now, a minute after the last; payout 0 is none.
+// put sets the state of a transaction, a minute after the last change; payout 0 means none.
 func (x *world) put(t testing.TB, id, status, cashback string, payout int) {
 	t.Helper()
 	x.Advance(time.Minute)
 	x.correct(t, id, status, cashback, payout)
 }
 
-// correct makes a transaction what it is now, with the updatedAt of the last.
+// correct sets the state of a transaction without changing its updatedAt.
 func (x *world) correct(t testing.TB, id, status, cashback string, payout int) {
 	t.Helper()
 	stamp := ""
@@ -79,7 +79,7 @@ func (x *world) correct(t testing.TB, id, status, cashback string, payout int) {
 	}
 }
 
-// only is the single transaction of a payout.
+// only returns the single transaction of a payout.
 func (x *world) only(t testing.TB, payout int64) warehouse.PayoutTransaction {
 	t.Helper()
 	all, err := x.w.PayoutTransactions(t.Context(), warehouse.PayoutFilter{Payout: &payout})
@@ -92,7 +92,7 @@ func (x *world) only(t testing.TB, payout int64) warehouse.PayoutTransaction {
 	return all[0]
 }
 
-// record makes a pending transaction that was sold at a time, and changed last then.
+// record makes a pending transaction that was sold at a time, and has not changed since.
 func (x *world) record(t testing.TB, id string, at time.Time, currency, cashback string) {
 	t.Helper()
 	record := fmt.Sprintf(`{"id":%q,"soldAt":%[2]q,"updatedAt":%[2]q,"currencyCode":%[3]q,"orderValue":100,"cashback":%[4]s,"status":"PENDING"}`, id, at.Format(time.RFC3339Nano), currency, cashback)
@@ -101,5 +101,5 @@ func (x *world) record(t testing.TB, id string, at time.Time, currency, cashback
 	}
 }
 
-// namedArg is a parameter of a query.
+// namedArg returns a parameter of a query.
 func namedArg(name, value string) any { return clickhouse.Named(name, value) }

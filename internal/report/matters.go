@@ -16,13 +16,13 @@ import (
 // Matter is something about a payout that finance has to look at, until it is acknowledged.
 type Matter struct {
 	finance.Matter
-	Acknowledged *warehouse.Acknowledgement // the last one; nil when there is none
+	Acknowledged *warehouse.Acknowledgement // the last one; nil if there is none
 	Open         bool                       // it exceeds the tolerance, and was not acknowledged or has moved since
 	Within       bool                       // it is within the tolerance: see finance.Tolerances
-	Moved        decimal.Decimal            // by how much, since it was acknowledged
+	Moved        decimal.Decimal            // by how much the amount has moved since it was acknowledged
 }
 
-// Reasons are the codes with which a matter is acknowledged, with what they mean.
+// Reasons returns the codes of the reasons for which a matter is acknowledged, with their meanings.
 func Reasons() [][2]string {
 	return [][2]string{
 		{"expected", "as it should be; the service will take it off, or add it, by itself"},
@@ -34,7 +34,7 @@ func Reasons() [][2]string {
 	}
 }
 
-// readAcknowledgements gives each payout what was acknowledged of it.
+// readAcknowledgements sets the matters of each payout, with what was acknowledged of them.
 func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.Warehouse) error {
 	all, err := w.Acknowledgements(ctx, r.Filter.Account)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.
 		kind, currency string
 	}
 	last := map[subject]*warehouse.Acknowledgement{}
-	for i, a := range slices.Backward(all) { // the newest comes first, and counts
+	for i, a := range slices.Backward(all) { // the newest is first, and counts
 		last[subject{a.Account, a.Payout, a.Kind, a.Currency}] = &all[i]
 	}
 	for i := range r.Payouts {
@@ -86,7 +86,7 @@ func (p Payout) matters() []Matter {
 }
 
 // allMatters returns the matters with amounts, and then those about the payout itself. A payout without loaded
-// transactions has none with amounts: nothing is known about them.
+// transactions has no matters with amounts, because nothing is known about its transactions.
 func (p Payout) allMatters() []finance.Matter {
 	var all []finance.Matter
 	if p.Verdict != NoTransactions {
@@ -107,7 +107,7 @@ func (p Payout) allMatters() []finance.Matter {
 	return all
 }
 
-// Kinds returns the kinds of findings of the payout, which finance has to look at. What was acknowledged and has not
+// Kinds returns the kinds of findings of the payout that a person has to look at. What was acknowledged and has not
 // changed is no finding (report-6).
 func (p Payout) Kinds() []string {
 	var kinds []string
@@ -123,7 +123,8 @@ func (p Payout) Kinds() []string {
 	return kinds
 }
 
-// quiet reports whether the payout has matters, and all of them are acknowledged or within the tolerance.
+// quiet reports whether the payout has no open matter, and at least one that was acknowledged and is
+// not within the tolerance.
 func (p Payout) quiet() bool {
 	none := !slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Open })
 	return none && slices.ContainsFunc(p.Matters, func(m Matter) bool { return m.Acknowledged != nil && !m.Within })

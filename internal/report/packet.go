@@ -38,7 +38,7 @@ type PacketRecord struct {
 	Versions   []PacketVersion
 }
 
-// PacketVersion is a version of a record.
+// PacketVersion is one version of a record.
 type PacketVersion struct {
 	warehouse.RecordVersion
 	Number  int      // from 1
@@ -79,7 +79,7 @@ func NewPacket(ctx context.Context, w *warehouse.Warehouse, r Reconciliation, al
 	return p, nil
 }
 
-// unique keeps the first of equal texts.
+// unique returns the texts without repetitions.
 func unique(texts []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(texts, func(t string) bool {
@@ -119,18 +119,18 @@ func changedFields(before PacketVersion, now warehouse.RecordVersion) []string {
 	return all
 }
 
-// Hash is the SHA-256 over the hashes of all versions, in their order, in hexadecimal digits.
+// Hash returns the SHA-256 over the hashes of all versions, in their order, in hexadecimal digits.
 func (p Packet) Hash() string {
 	all := sha256.New()
 	for _, r := range p.Records {
 		for _, v := range r.Versions {
-			_, _ = io.WriteString(all, v.SHA256+"\n") // a hash takes everything
+			_, _ = io.WriteString(all, v.SHA256+"\n") // writing to a hash cannot fail
 		}
 	}
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// WriteCSV writes the versions, one row a version. Content is the JSON whose hash content_sha256 is.
+// WriteCSV writes the versions, one row per version. content_sha256 is the hash of the JSON in content.
 func (p Packet) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("account payout_id record id version loaded_at updated_at gone changed content content_sha256 warehouse_hash run_id")}
 	for _, r := range p.Records {
@@ -147,7 +147,7 @@ func (p Packet) WriteCSV(w io.Writer) error {
 //go:embed packet.html
 var packetText string
 
-// WriteHTML writes one page that needs nothing beside itself, and prints on A4.
+// WriteHTML writes one page that needs no other files, and prints on A4.
 func (p Packet) WriteHTML(w io.Writer) error {
 	return writePage(w, "packet", packetText, template.FuncMap{
 		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },

@@ -22,7 +22,7 @@ const (
 	NoTransactions = "no_transactions"
 )
 
-// Kinds of findings beside the verdicts missing, mismatched and drifted.
+// Kinds of findings, in addition to the verdicts missing, mismatched and drifted.
 const (
 	Altered       = "altered"
 	MixedCurrency = "mixed_currency"
@@ -30,26 +30,26 @@ const (
 	Overdue       = "overdue"
 )
 
-// Verdicts are all verdicts, from the best to the worst.
+// Verdicts returns all verdicts, from the best to the worst.
 func Verdicts() []string { return []string{Matched, Drifted, NoTransactions, Missing, Mismatched} }
 
-// Filter says what a reconciliation is about; zero values do not narrow it.
+// Filter says what a reconciliation is about. A zero value leaves nothing out.
 type Filter struct {
 	Account string
-	// Since leaves out payouts whose period ended before it, and transactions sold before it. What has no such time is
-	// kept.
+	// Since leaves out payouts whose period ended before it, and transactions sold before it. Those
+	// without such a time are kept.
 	Since time.Time
 	// Payout is the id of the only payout to look at, with its transactions.
 	Payout *int64
 	// WithoutTransactions leaves the transactions of that payout to WriteTransactionsCSV.
 	WithoutTransactions bool
-	// OverdueAfter is how old a sale is that should have been paid; default catalog.DefaultOverdueAfter.
+	// OverdueAfter is the age from which on a sale should have been paid; default catalog.DefaultOverdueAfter.
 	OverdueAfter time.Duration
-	// Tolerances are how much a payout and its transactions may differ before somebody has to look; default none.
+	// Tolerances says how much a payout and its transactions may differ before somebody has to look; default none.
 	Tolerances finance.Tolerances
 }
 
-// Reconciliation is what there is to know about payouts at a time.
+// Reconciliation is what is known about payouts at a time.
 type Reconciliation struct {
 	MadeAt       time.Time // by the clock of the warehouse
 	Filter       Filter
@@ -59,19 +59,19 @@ type Reconciliation struct {
 	Transactions []warehouse.PayoutTransaction // of Filter.Payout
 }
 
-// Payout is one payout against its transactions.
+// Payout is one payout, compared with its transactions.
 type Payout struct {
 	warehouse.Payout
-	Explained finance.Explanation // what it paid, and what became of that
-	Matters   []Matter            // what there is to look at, or was
+	Explained finance.Explanation // what it paid, and what that is worth now
+	Matters   []Matter            // what a person has to look at, or has acknowledged
 
 	exceptions   []warehouse.PaidTransaction
-	paid         map[uuid.UUID]warehouse.PaidTransaction // the same, by their ids
+	paid         map[uuid.UUID]warehouse.PaidTransaction // the same by their ids
 	currencySums []finance.CurrencySums
 	found        []Exception
-	foundBy      map[uuid.UUID]int    // where each is in found
-	unsure       bool                 // how much was paid is not known for all transactions
-	told         map[uuid.UUID]string // how transactions stood when they were paid, if not as they were first loaded
+	foundBy      map[uuid.UUID]int    // the index of each in found
+	unsure       bool                 // for some transactions it is not known what was paid
+	told         map[uuid.UUID]string // status of transactions when they were paid, if not as first loaded
 }
 
 // Reconcile compares payouts with their transactions.
@@ -98,7 +98,7 @@ func Reconcile(ctx context.Context, w *warehouse.Warehouse, f Filter) (Reconcili
 	if err := r.readAcknowledgements(ctx, w); err != nil {
 		return r, err
 	}
-	// A payout that is there has none: they carry the id of one that is not.
+	// Orphans have the id of a payout that does not exist, so a payout that exists has none.
 	if there := f.Payout != nil && f.Account != "" && len(payouts) > 0; !there {
 		if r.Orphans, err = w.PayoutOrphans(ctx, narrow); err != nil {
 			return r, err
@@ -119,7 +119,7 @@ func (r Reconciliation) paidTransactions() warehouse.PayoutFilter {
 	return warehouse.PayoutFilter{Account: r.Filter.Account, Payout: r.Filter.Payout}
 }
 
-// total finds a total of a payout by its name.
+// total returns a total of a payout by its name.
 func total(totals []*decimal.Decimal, name string) *decimal.Decimal {
 	for i, n := range warehouse.PayoutTotals() {
 		if n == name {
@@ -129,16 +129,16 @@ func total(totals []*decimal.Decimal, name string) *decimal.Decimal {
 	return nil
 }
 
-// ReportedCashback is total_cashback as the payout has it; nil when it has none.
+// ReportedCashback returns total_cashback as the payout has it; nil if it has none.
 func (p Payout) ReportedCashback() *decimal.Decimal { return total(p.Reported, "total_cashback") }
 
-// RecomputedCashback is total_cashback of its transactions as first loaded with the payout's id.
+// RecomputedCashback returns total_cashback of its transactions as first loaded with the payout's id.
 func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, "total_cashback") }
 
-// CashbackDifference is how much the payout reports more than its transactions had.
+// CashbackDifference returns the reported cashback minus the recomputed one.
 func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Difference, "total_cashback") }
 
-// NeedsWork reports whether finance has something to do.
+// NeedsWork reports whether a person has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
 
 // NoPayout says that there is no payout of an id. It is a *RefusedError.
@@ -146,7 +146,7 @@ func NoPayout(id int64) error {
 	return refused(NotThere, "there is no payout %d in the warehouse: `dealhouse reconcile` lists those there are", id)
 }
 
-// One is the payout of a reconciliation of one id. It is refused if there is none, or one of several accounts: its error
+// One returns the payout of a reconciliation of one id. If there is none, or several accounts have one, the error
 // is a *RefusedError.
 func (r Reconciliation) One(id int64) (Payout, error) {
 	switch len(r.Payouts) {
@@ -158,7 +158,7 @@ func (r Reconciliation) One(id int64) (Payout, error) {
 	return Payout{}, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()), id)
 }
 
-// Accounts are the accounts that it knows something about, sorted.
+// Accounts returns the accounts that it knows something about, sorted.
 func (r Reconciliation) Accounts() []string {
 	all := map[string]bool{}
 	for _, p := range r.Payouts {
@@ -173,7 +173,7 @@ func (r Reconciliation) Accounts() []string {
 	return sorted(all)
 }
 
-// Of is the part of it that is about one account.
+// Of returns the part that is about one account.
 func (r Reconciliation) Of(account string) Reconciliation {
 	part := Reconciliation{MadeAt: r.MadeAt, Filter: r.Filter}
 	part.Filter.Account = account
@@ -200,7 +200,7 @@ func (r Reconciliation) Of(account string) Reconciliation {
 	return part
 }
 
-// Count is the number of payouts with a verdict.
+// Count returns the number of payouts with a verdict.
 func (r Reconciliation) Count(verdict string) int {
 	n := 0
 	for _, p := range r.Payouts {
@@ -211,7 +211,7 @@ func (r Reconciliation) Count(verdict string) int {
 	return n
 }
 
-// sums adds up amounts by currency (report-2), in the order in which the currencies came.
+// sums adds up amounts by currency (report-2), in the order in which the currencies first occurred.
 type sums struct {
 	order []string
 	by    map[string]decimal.Decimal

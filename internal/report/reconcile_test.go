@@ -21,7 +21,7 @@ func scripted() apisim.Options {
 	return apisim.Options{Retailers: 5, Promotions: -1, Coupons: -1, CashbackOffers: -1, Transactions: -1, Products: -1}
 }
 
-// As stamped is the first version that is known to carry the payoutId, whatever happened before and after.
+// The stamped state is the first known version that has the payoutId, whatever happened before and after.
 func TestAsStamped(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -41,7 +41,7 @@ func TestAsStamped(t *testing.T) {
 		}, "PENDING 1.5 false", "DECLINED 1.5", "changed"},
 		{"arrived late", func(x *world) {
 			x.put(t, saleOne, "PENDING", "1.5", 7)
-			x.put(t, strings.Replace(saleOne, "1", "2", 1), "PENDING", "1", 0) // the watermark goes past it
+			x.put(t, strings.Replace(saleOne, "1", "2", 1), "PENDING", "1", 0) // the watermark moves past it
 			if err := x.Delete(apisim.StreamTransactions, "acme", saleOne); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestAsStamped(t *testing.T) {
 			x.sync(false, "transactions")
 		}, "CONFIRMED 1.5 false", "CONFIRMED 1.5", "same"},
 		{"no longer listed", func(x *world) {
-			for i := range 9 { // so that one of them is less than the guard allows to be deleted
+			for i := range 9 { // so that the guard allows one of them to be deleted
 				x.put(t, fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", i), "PENDING", "1", 0)
 			}
 			x.put(t, saleOne, "CONFIRMED", "1.5", 7)
@@ -139,8 +139,9 @@ func TestAsStamped(t *testing.T) {
 	}
 }
 
-// The reconciliation takes a shorter way than payout_transactions; its sums have to be the same. The world is generated
-// and lives for half a year: payouts are made, transactions are decided before and after, touched, deleted and moved.
+// The reconciliation computes its sums in a shorter way than payout_transactions, but they must be the same. The
+// world is generated and runs for half a year: payouts are made, transactions are decided before and after,
+// touched, deleted and moved.
 func TestReconciliationEqualsItsTransactions(t *testing.T) {
 	t.Parallel()
 	o := scripted()
@@ -228,7 +229,7 @@ func TestFindingsAreToldOnce(t *testing.T) {
 	if _, err := x.w.RecordFindings(t.Context(), "globex", []warehouse.Finding{other}); err != nil {
 		t.Fatal(err)
 	}
-	// More of a payout that is not there, and of what is overdue, is nothing new.
+	// More transactions of a payout that does not exist, and more that are overdue, are no new findings.
 	sale := func(n string) string { return strings.Replace(saleOne, "1", n, 1) }
 	x.Advance(10 * 24 * time.Hour)
 	x.put(t, sale("2"), "PENDING", "2", 8)
@@ -264,7 +265,7 @@ func TestFindingsAreToldOnce(t *testing.T) {
 	}
 }
 
-// What we write as a number stays one.
+// A number that we write stays a number.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{"-0.5": "-0.50", "5000": "5000.00", "0.0001": "0.0001",

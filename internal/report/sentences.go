@@ -10,10 +10,10 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// namedIDs is how many transactions a sentence names; the tables have all.
+// namedIDs is the largest number of transactions that a sentence names. The tables have all.
 const namedIDs = 2
 
-// Advice says in an accountant's words what to expect of a payout, and what to do.
+// Advice says, in words that accountants use, what to expect of a payout, and what to do.
 func (p Payout) Advice() string {
 	var advice []string
 	if text := p.verdictAdvice(); text != "" {
@@ -63,7 +63,7 @@ func (p Payout) verdictAdvice() string {
 	return strings.Join(all, "; ")
 }
 
-// lacking is how many transactions the payout counts that were never loaded.
+// lacking returns how many transactions the payout counts that were never loaded.
 func (p Payout) lacking() int64 {
 	if p.TransactionsReported == nil {
 		return 0
@@ -80,7 +80,7 @@ func (p Payout) harmless() string {
 	return wording.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
 }
 
-// expectations are a sentence for each kind and reason of the difference, in each currency.
+// expectations returns a sentence for each kind and reason of the difference, in each currency.
 func (p Payout) expectations() []string {
 	type group struct {
 		kind     finance.Kind
@@ -110,7 +110,7 @@ func (p Payout) expectations() []string {
 	return all
 }
 
-// expectation is the sentence of items of one kind and reason.
+// expectation returns the sentence about items of one kind and reason.
 func (p Payout) expectation(currency string, items []finance.Item) string {
 	sum := decimal.Zero
 	n, deduced, count := uint64(len(items)), false, int64(0)
@@ -161,7 +161,8 @@ func expected(amount string, sum decimal.Decimal) string {
 	return "expect " + amount + " back"
 }
 
-// namesOf are the names of a few transactions in brackets; more are left to the tables.
+// namesOf returns the ids of a few transactions in brackets. If there are more than namedIDs, it returns
+// "": the tables have them.
 func namesOf(items []finance.Item) string {
 	var ids []string
 	for _, item := range items {
@@ -175,7 +176,7 @@ func namesOf(items []finance.Item) string {
 	return " (" + wording.List(ids) + ")"
 }
 
-// deduction says how a status that nobody saw was deduced.
+// deduction says how a status that was not seen was deduced.
 func (p Payout) deduction(deduced bool) string {
 	switch {
 	case !deduced:
@@ -206,7 +207,7 @@ func (p Payout) unseen() string {
 	return text
 }
 
-// setNames names the sets when they are few and small.
+// setNames names the sets if they are few and small.
 func setNames(c finance.Culprits) string {
 	if len(c.Sets) > namedIDs || c.More {
 		return ""
@@ -247,10 +248,10 @@ type KindSum struct {
 	Kind    finance.Kind
 	Words   string
 	sums    sums
-	payouts int // that have some of it
+	payouts int // how many payouts have some of it
 }
 
-// Text are the amounts, with their currencies.
+// Text returns the amounts with their currencies.
 func (k KindSum) Text() string { return k.sums.text() }
 
 // Kinds returns the kinds with their sums over all payouts. Payouts without loaded transactions are left out.

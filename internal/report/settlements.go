@@ -29,7 +29,7 @@ type ThreeWay struct {
 	Revisions   []warehouse.SettlementRevision
 }
 
-// NewThreeWay reads it, of one account or, without a name, of all.
+// NewThreeWay reads the comparison for one account, or for all if account is "".
 func NewThreeWay(ctx context.Context, w *warehouse.Warehouse, account string) (t ThreeWay, err error) {
 	t.Account = account
 	if t.MadeAt, err = w.Now(ctx); err != nil {
@@ -48,12 +48,12 @@ func NewThreeWay(ctx context.Context, w *warehouse.Warehouse, account string) (t
 
 // Lists of the CSV of a ThreeWay.
 const (
-	ListThreeWay    = "three-way"   // one a payout and currency
-	ListSettlements = "settlements" // one a settlement
-	ListRevisions   = "revisions"   // one a revision of a settlement, as it was imported
+	ListThreeWay    = "three-way"   // one row per payout and currency
+	ListSettlements = "settlements" // one row per settlement
+	ListRevisions   = "revisions"   // one row per revision of a settlement, as it was imported
 )
 
-// ThreeWayLists are all of them.
+// ThreeWayLists returns the names of all these lists.
 func ThreeWayLists() []string { return []string{ListThreeWay, ListSettlements, ListRevisions} }
 
 // ThreeWayAdvice says what to do about a payout.
@@ -100,7 +100,7 @@ func SettlementPayouts(s warehouse.Settlement) string {
 	return strings.Join(ids(s.Payouts), " ") + " (" + s.MatchedBy + ")"
 }
 
-// Sent is what was sent of a settlement that was converted; empty where it was not.
+// Sent returns what was sent for a settlement that was converted; empty if it was not.
 func Sent(s warehouse.Settlement) string {
 	if s.PayoutCurrency == s.Currency {
 		return ""
@@ -108,7 +108,7 @@ func Sent(s warehouse.Settlement) string {
 	return withCurrency(s.PayoutCurrency, s.PayoutAmount)
 }
 
-// Totals are the sums of all payouts in one currency (report-2).
+// Totals returns the sums of all payouts, for each currency separately (report-2).
 func (t ThreeWay) Totals() []warehouse.ThreeWay {
 	var all []warehouse.ThreeWay
 	for _, p := range t.Payouts {
@@ -123,7 +123,7 @@ func (t ThreeWay) Totals() []warehouse.ThreeWay {
 	return all
 }
 
-// Summary is what it comes to in a few sentences.
+// Summary returns the result in a few sentences.
 func (t ThreeWay) Summary() string {
 	if t.Imported == 0 {
 		return "No settlements are imported: dealhouse settlements import FILE imports what reached the bank."
@@ -256,7 +256,7 @@ func (t ThreeWay) WriteJSON(w io.Writer) error {
 //go:embed threeway.html
 var threeWayText string
 
-// WriteHTML writes one page that needs nothing beside itself, and prints on A4.
+// WriteHTML writes one page that needs no other files, and prints on A4.
 func (t ThreeWay) WriteHTML(w io.Writer) error {
 	return writePage(w, "threeway", threeWayText, template.FuncMap{
 		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
@@ -267,7 +267,7 @@ func (t ThreeWay) WriteHTML(w io.Writer) error {
 	}{t, "Earned, paid out, received", t.MadeAt.UTC().Format("2006-01-02 15:04 UTC")})
 }
 
-// writePage fills a template, whose style is that of the statement.
+// writePage fills a template, with the style of the statement.
 func writePage(w io.Writer, name, text string, functions template.FuncMap, page any) error {
 	_, style, _ := strings.Cut(statementText, "<style>\n")
 	style, _, _ = strings.Cut(style, "</style>")

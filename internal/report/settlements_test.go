@@ -25,8 +25,8 @@ import (
 
 func d(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
-// bookPayout makes a payout of transactions that are worth something in currencies, and stamps them. What is declined
-// after is worth nothing now.
+// bookPayout makes a payout of transactions that are worth the given amounts by currency, and sets their payout. A
+// transaction that is declined later is worth nothing now.
 func (x *world) bookPayout(t *testing.T, id int64, worth map[string]string) {
 	t.Helper()
 	total := decimal.Zero
@@ -80,17 +80,17 @@ func TestThreeWay(t *testing.T) {
 	file := bankHeader +
 		"A-1,2026-01-05,EUR,8.55,1.50,,,101,\n" + // with a fee
 		"A-2,2026-01-05,EUR,50,,,,102 103,two at once\n" +
-		"A-3,2026-01-06,EUR,40.00,,,,,\n" + // by its amount, but for a part of a cent
+		"A-3,2026-01-06,EUR,40.00,,,,,\n" + // matched by its amount, except for a part of a cent
 		"A-4,2026-01-07,EUR,20,,,,105,a part\n" +
 		"A-5,2026-01-08,EUR,30,,,,105,the rest\n" +
 		"A-6,2026-01-08,EUR,59,,,,106,one is missing\n" +
 		"A-7,2026-01-09,EUR,63.50,0.50,USD,70,107,\n" + // converted
-		"A-8,2026-01-09,EUR,90,,,,,payout 110 of January\n" + // two are of this amount, and it names one
+		"A-8,2026-01-09,EUR,90,,,,,payout 110 of January\n" + // two payouts have this amount, and it names one
 		"A'9\\n,2026-01-10,JPY,1200,,,,,\n" +
-		"B-1,2026-01-10,EUR,33,,,,,\n" + // two are of this amount, and it names none
+		"B-1,2026-01-10,EUR,33,,,,,\n" + // two payouts have this amount, and it names none
 		"B-2,2026-01-11,EUR,5,,,,999,of a payout that is not loaded\n" +
 		"B-3,2026-01-12,USD,8,,,,108,\n" +
-		"D-1,2026-01-13,EUR,4.50,0.50,,,114 115 116,the first part of three\n" + // each goes on where the one before ended
+		"D-1,2026-01-13,EUR,4.50,0.50,,,114 115 116,the first part of three\n" + // each continues where the one before ended
 		"D-2,2026-01-14,EUR,25,,,,114 115 116,the second\n" +
 		"D-3,2026-01-15,EUR,5.25,0.75,,,114 115 116,\n" +
 		"D-4,2026-01-16,EUR,-2,,,,114 115 116,taken back\n"
@@ -111,7 +111,8 @@ func TestThreeWay(t *testing.T) {
 		"116 EUR": "short: 13.00 = 10.25 + 0.75 fees + 2.00 outstanding",
 		"999 EUR": "not paid out: 0.00 = 5.00 + -5.00 outstanding",
 	})
-	// The same again changes nothing. One that differs is refused with its line, and nothing of the file is taken in.
+	// Importing the same file again changes nothing. A row that differs is refused with its line, and nothing
+	// of the file is imported.
 	if res, err := x.importText(t, o, file); err != nil || len(res.New)+len(res.Corrected) != 0 || res.Known != 16 {
 		t.Errorf("the same file again: %+v %v", res, err)
 	}
@@ -140,7 +141,7 @@ func TestThreeWay(t *testing.T) {
 	x.payoutsAreParts(t)
 }
 
-// states compares payouts in words: state: paid out = received + what else it is made of.
+// states compares payouts as text: state: paid out = received + the other parts.
 func (x *world) states(t *testing.T, want map[string]string) {
 	t.Helper()
 	all, err := x.w.ThreeWays(t.Context(), "acme")
@@ -198,7 +199,7 @@ type settled struct {
 	named bool
 }
 
-// unsettled compares what is read while no settlement was imported with the view.
+// unsettled compares what is read while no settlement is imported with the view.
 func (x *world) unsettled(t *testing.T) {
 	t.Helper()
 	all, err := NewThreeWay(t.Context(), x.w, "acme")
@@ -206,7 +207,7 @@ func (x *world) unsettled(t *testing.T) {
 		t.Fatalf("%+v %v", all.Settlements, err)
 	}
 	var got []string
-	changed := false // what a payout is worth now is not what it paid
+	changed := false // what a payout is worth now differs from what it paid
 	for _, p := range all.Payouts {
 		changed = changed || !p.Earned.Equal(p.PaidOut)
 		got = append(got, fmt.Sprint(p.Account, p.Payout, p.Currency, p.Earned, p.PaidOut, p.Received, p.Fees, p.Converted,
@@ -233,8 +234,8 @@ FROM payout_three_way ORDER BY payout_id DESC, currency_code`)
 	}
 }
 
-// TestThreeWayInRandomWorlds settles random payouts at random, and compares what the views say with a plain account of
-// it: each payout's parts are what was paid out, and what was sent is shared out to the last decimal.
+// TestThreeWayInRandomWorlds settles random payouts at random, and compares the views with a simple computation: the
+// parts of each payout add up to what was paid out, and what was sent is divided among the payouts to the last decimal.
 func TestThreeWayInRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -286,7 +287,7 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 }
 
 // payoutsAreParts compares what is read of one payout with its part of all: of some payouts of each state, with and
-// without settlements, and of one that nobody knows.
+// without settlements, and of one that does not exist.
 func (x *world) payoutsAreParts(t *testing.T) {
 	t.Helper()
 	all, err := NewThreeWay(t.Context(), x.w, "acme")
@@ -355,7 +356,7 @@ func randomSettlement(r *rand.Rand, paid map[string]map[int64]decimal.Decimal, r
 	return fmt.Sprintf("%s,2026-01-05,%s,%s,%s,%s,%s,%s\n", reference, currency, amount, fee, converted, words, text)
 }
 
-// resolve finds the payouts of settlements as the documents say it.
+// resolve finds the payouts of settlements as the documentation says.
 func resolve(paid map[string]map[int64]decimal.Decimal, last map[string]settlement.Row) map[string]settled {
 	all := map[string]settled{}
 	named := map[int64]bool{}
@@ -409,7 +410,7 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 	}
 	resolved := resolve(paid, last)
 	levels := map[string]decimal.Decimal{}                         // what came for the same payouts before
-	for _, reference := range slices.Sorted(maps.Keys(resolved)) { // all are of one day
+	for _, reference := range slices.Sorted(maps.Keys(resolved)) { // all have the same day
 		s := resolved[reference]
 		same := fmt.Sprint(s.PayoutCurrency, s.Payouts)
 		before, after := levels[same], levels[same].Add(s.PayoutAmount)
@@ -479,7 +480,7 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 	}
 }
 
-// csvRows reads a CSV as it is written.
+// csvRows parses a CSV that was written.
 func csvRows(t *testing.T, text string) [][]string {
 	t.Helper()
 	text, marked := strings.CutPrefix(text, byteOrderMark)

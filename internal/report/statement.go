@@ -31,7 +31,7 @@ type Statement struct {
 type CurrencyStatement struct {
 	Currency string
 	finance.Statement
-	Ages []finance.Balance // of what is unpaid at the end of the month, by the age of the sale: see AgeTitles
+	Ages []finance.Balance // what is unpaid at the end of the month, by the age of the sale: see AgeTitles
 	// Unpaid is the same amount by the payout in which it is due.
 	Unpaid   Unpaid
 	Forecast []finance.Forecast // of the next payouts
@@ -40,7 +40,7 @@ type CurrencyStatement struct {
 // Balance is what is owed to an account in one currency.
 type Balance = finance.Balance
 
-// AgeTitles name the ages of CurrencyStatement.Ages.
+// AgeTitles returns the names of the ages of CurrencyStatement.Ages.
 func AgeTitles() []string {
 	var titles []string
 	from := 0
@@ -123,7 +123,7 @@ func changeOf(c warehouse.ChangeSum) finance.Change {
 		Cashback: c.Cashback}
 }
 
-// ParseMonth is the first day of a month such as 2026-03. Its error is a *RefusedError.
+// ParseMonth returns the first day of a month such as 2026-03. Its error is a *RefusedError.
 func ParseMonth(text string) (time.Time, error) {
 	month, err := time.Parse("2006-01", text)
 	if err != nil || month.Year() < 1970 || month.Year() > 2200 {
@@ -137,12 +137,12 @@ func (s Statement) Complete() bool {
 	return !s.CompleteTo.IsZero() && !s.CompleteTo.Before(s.Month.AddDate(0, 1, 0))
 }
 
-// title of the statement.
+// title returns the title of the statement.
 func (s Statement) title() string {
 	return fmt.Sprintf("Statement of %s, %s", s.Account, s.Month.Format("January 2006"))
 }
 
-// Note says what to know of the statement: whether the month is closed, or over and loaded.
+// Note says what to know about the statement: whether the month is closed, and if not, whether all of it is loaded.
 func (s Statement) Note() string {
 	end := s.Month.AddDate(0, 1, 0)
 	switch {
@@ -160,12 +160,13 @@ func (s Statement) Note() string {
 	return "The month is complete and not closed."
 }
 
-// statementColumns are those of the CSV, and of what a close keeps.
+// statementColumns returns the columns of the CSV. A close stores the same columns.
 func statementColumns() []string {
 	return strings.Fields("account month currency entry transactions pending confirmed after_payment total paid")
 }
 
-// Records are the rows of the statement: for each currency the opening balance, the entries, and the closing balance.
+// Records returns the rows of the statement: for each currency the opening balance, the entries,
+// and the closing balance.
 func (s Statement) Records() [][]string {
 	records := [][]string{statementColumns()}
 	month := s.Month.Format("2006-01")
@@ -188,15 +189,15 @@ func (s Statement) Records() [][]string {
 	return records
 }
 
-// text is the rows as CSV, as a close keeps them.
+// text returns the rows as CSV, as a close stores them.
 func (s Statement) text() string {
 	var b bytes.Buffer
 	out := csv.NewWriter(&b)
-	_ = out.WriteAll(s.Records()) // a buffer takes everything
+	_ = out.WriteAll(s.Records()) // writing to a buffer cannot fail
 	return b.String()
 }
 
-// Hash is the SHA-256 of the rows, in hexadecimal digits.
+// Hash returns the SHA-256 of the rows, in hexadecimal digits.
 func (s Statement) Hash() string {
 	sum := sha256.Sum256([]byte(s.text()))
 	return hex.EncodeToString(sum[:])
@@ -206,12 +207,12 @@ func (s Statement) Hash() string {
 var (
 	// ErrMonthOpen says that a month cannot be closed yet.
 	ErrMonthOpen = errors.New("the month cannot be closed yet")
-	// ErrMonthClosed says that it is closed already, or a later one is.
+	// ErrMonthClosed says that the month, or a later one, is already closed.
 	ErrMonthClosed = errors.New("the month is closed")
 )
 
-// CloseMonth closes a month: its statement is kept as it is, and what is loaded later and belongs to it counts in the
-// month in which it is loaded (report-7).
+// CloseMonth closes a month: its statement does not change any more, and what belongs to the month but is loaded later
+// counts in the month in which it is loaded (report-7).
 func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by,
 	note string) (Statement, error) {
 	return CloseAsSeen(ctx, w, account, month, by, note, "")
@@ -249,7 +250,7 @@ func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, mo
 		return s, err
 	}
 	if c.Statement, c.Hash = s.text(), s.Hash(); seen != "" && seen != c.Hash {
-		return s, refused(HasMoved, "the statement of %s is not what was looked at any more: look at it again",
+		return s, refused(HasMoved, "the statement of %s has changed since you looked at it: look at it again",
 			month.Format("2006-01"))
 	}
 	if err := w.CloseMonth(ctx, &c); err != nil {

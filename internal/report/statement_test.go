@@ -16,7 +16,7 @@ import (
 
 // TestStatementsOfAWorld makes the statements of half a year in which transactions are sold, decided, paid, changed,
 // moved and lost. Each opens with what the one before closed with, and the last one closes with what the views say is
-// unpaid, and with what is at stake in payouts. Then a month is closed, and what happens after leaves it as it was. For
+// unpaid, and with what is at stake in payouts. Then a month is closed, and what happens later does not change it. For
 // wide samples: TestReconcile of the commands has a statement, TestStatementBalances of package finance balances.
 func TestStatementsOfAWorld(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -56,7 +56,7 @@ func TestStatementsOfAWorld(t *testing.T) {
 	if _, err := CloseMonth(t.Context(), x.w, "acme", before, "bob", ""); !errors.Is(err, ErrMonthClosed) {
 		t.Errorf("a month was closed twice: %v", err)
 	}
-	// A sale of the closed month comes in late.
+	// A sale of the closed month appears late.
 	late := strings.Replace(saleOne, "1", "77", 1)[:36]
 	x.record(t, late, before.Add(time.Hour), "EUR", "1000")
 	began, err := x.w.Now(t.Context())
@@ -73,7 +73,7 @@ func TestStatementsOfAWorld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A month may begin while it is loaded.
+	// A new month may begin while it is loaded.
 	found, text := false, ""
 	for _, at := range []time.Time{began, seen} {
 		s, err := NewStatement(t.Context(), x.w, "acme", time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC))

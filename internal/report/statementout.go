@@ -20,7 +20,7 @@ import (
 //go:embed statement.html
 var statementText string
 
-// WriteCSV writes the rows of the statement. It begins with a byte order mark, as Excel wants it.
+// WriteCSV writes the rows of the statement. It begins with a byte order mark, which Excel needs.
 func (s Statement) WriteCSV(w io.Writer) error { return writeRecords(w, s.Records()) }
 
 // WriteAgesCSV writes what is unpaid at the end of the month by the age of its sale.
@@ -102,7 +102,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 	return writeObject(w, o, "statement")
 }
 
-// WriteHTML writes one page that needs nothing beside itself, and prints on A4.
+// WriteHTML writes one page that needs no other files, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
 	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles,
 		"forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
@@ -116,7 +116,8 @@ func (s Statement) WriteHTML(w io.Writer) error {
 	return execute(w, t, page, "statement")
 }
 
-// Money writes an amount of the statement for people: a part of all that is written of it with the same decimals.
+// Money writes a part of a balance of the statement for people. All amounts of this part in the statement have the
+// same number of decimals.
 func (c CurrencyStatement) Money(b finance.Balance, part string) string {
 	d := NewAlignment(Page)
 	for _, other := range append([]finance.Balance{c.Opening, c.Closing}, c.Ages...) {
@@ -128,7 +129,7 @@ func (c CurrencyStatement) Money(b finance.Balance, part string) string {
 	return d.Text(part, c.Currency, partOf(b, part))
 }
 
-// UnpaidOf returns the unpaid balance of an age, or none if nothing is unpaid.
+// UnpaidOf returns a list with the unpaid balance of an age; it is empty if nothing is unpaid.
 func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
 	if b := c.Ages[age]; !b.Pending.IsZero() || !b.Confirmed.IsZero() {
 		return []finance.Balance{b}
@@ -136,7 +137,7 @@ func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
 	return nil
 }
 
-// partOf is a part of a balance: pending, confirmed, settled, unpaid or total.
+// partOf returns a part of a balance: pending, confirmed, settled, unpaid or total.
 func partOf(b finance.Balance, part string) decimal.Decimal {
 	switch part {
 	case "pending":
@@ -151,7 +152,8 @@ func partOf(b finance.Balance, part string) decimal.Decimal {
 	return b.Total()
 }
 
-// WriteChangesCSV writes the changes of transactions behind the statement of a month, one row a change.
+// WriteChangesCSV writes the changes of transactions that the statement of a month adds up, one
+// row per step of a change.
 func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, to io.Writer) error {
 	closes, err := w.Closes(ctx, account)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// PayoutThreeWay is the part of NewThreeWay that is about one payout.
+// PayoutThreeWay returns the part of NewThreeWay that is about one payout.
 func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, payout int64) (ThreeWay, error) {
 	t := ThreeWay{Account: account}
 	var err error
@@ -26,7 +26,7 @@ func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string,
 	if t.Payouts, err = w.ThreeWaysOfPayout(ctx, account, payout); err != nil {
 		return t, err
 	}
-	// A row of the payout names its settlements: where none does, there is none to read.
+	// A row of the payout names its settlements. If no row names any, there are none to read.
 	if !slices.ContainsFunc(t.Payouts, func(p warehouse.ThreeWay) bool { return len(p.Settlements) > 0 }) {
 		return t, nil
 	}
@@ -41,8 +41,8 @@ func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string,
 	return t, err
 }
 
-// MonthThreeWay is the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with all their
-// settlements, and the settlements of this month that belong to no known payout.
+// MonthThreeWay returns the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with all
+// their settlements, and the settlements of this month that belong to no known payout.
 func MonthThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time) (ThreeWay, error) {
 	end := month.AddDate(0, 1, 0)
 	ids, err := w.PayoutsEnded(ctx, account, month, end)
@@ -55,7 +55,7 @@ func MonthThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, 
 	}), err
 }
 
-// of is the part about some payouts, with their settlements and others that are wanted.
+// of returns the part about some payouts, with their settlements and those for which others returns true.
 func (t ThreeWay) of(payouts []int64, others func(warehouse.Settlement) bool) ThreeWay {
 	one := ThreeWay{MadeAt: t.MadeAt, Account: t.Account, Imported: t.Imported}
 	for _, p := range t.Payouts {
@@ -78,7 +78,7 @@ func (t ThreeWay) of(payouts []int64, others func(warehouse.Settlement) bool) Th
 	return one
 }
 
-// AlignThreeWay is the alignment of a table of what payouts earned, paid out and brought.
+// AlignThreeWay returns the alignment of a table of what payouts earned, what they paid out, and what arrived.
 func AlignThreeWay(in Medium, all []warehouse.ThreeWay) *Alignment {
 	a := NewAlignment(in)
 	for _, p := range all {
@@ -89,13 +89,13 @@ func AlignThreeWay(in Medium, all []warehouse.ThreeWay) *Alignment {
 	return a
 }
 
-// ThreeWayAmounts are the amounts of a payout by the names of their columns.
+// ThreeWayAmounts returns the amounts of a payout by the names of their columns.
 func ThreeWayAmounts(p warehouse.ThreeWay) map[string]decimal.Decimal {
 	return map[string]decimal.Decimal{"earned": p.Earned, "paid out": p.PaidOut, "received": p.Received, "fees": p.Fees,
 		"converted": p.Converted, "rounding": p.Rounding, "outstanding": p.Outstanding}
 }
 
-// Arrived is what reached the bank with a settlement, in words: EUR 63.50, of USD 70.00, after EUR 0.50 of fees.
+// Arrived returns what reached the bank with a settlement, in words: EUR 63.50, of USD 70.00, after EUR 0.50 of fees.
 func Arrived(s warehouse.Settlement) string {
 	text := s.Currency + " " + wording.Grouped(MoneyIn(s.Currency, s.Amount))
 	if sent := Sent(s); sent != "" {

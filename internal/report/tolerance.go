@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// tolerates reports whether a matter of the payout is within the tolerance (report-8). Never within it are amounts that
-// were not seen, a count that differs, and a payout that was altered.
+// tolerates reports whether a matter of the payout is within the tolerance (report-8). Amounts that are not loaded, a
+// count that differs, and a payout that was altered or has several currencies are never within it.
 func (p Payout) tolerates(m finance.Matter, t finance.Tolerances) bool {
 	switch {
 	case m.Kind == Altered, m.Kind == MixedCurrency, m.Kind == string(finance.NotLoaded), p.Verdict == Missing:
@@ -46,7 +46,7 @@ func (p Payout) within() bool {
 	return some
 }
 
-// withinAdvice says what is within the tolerance; "" when nothing is.
+// withinAdvice says what is within the tolerance; it returns "" if nothing is.
 func (p Payout) withinAdvice() string {
 	var said []string
 	for _, m := range p.Matters {

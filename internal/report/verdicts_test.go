@@ -8,7 +8,7 @@ import (
 	"dealhouse/schema"
 )
 
-// TestVerdictsOfTheView compares the verdicts that payout_reconciliation gives with those that have words here.
+// TestVerdictsOfTheView compares the verdicts that payout_reconciliation gives with those that this package knows.
 func TestVerdictsOfTheView(t *testing.T) {
 	text, err := schema.View("20_payout_2_reconciliation.sql")
 	if err != nil {

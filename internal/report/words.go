@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Amount writes a total or an amount of money as a plain number (report-3): counts as integers, all else with two
-// decimals at least and as many as it has. nil, which is not known, is empty.
+// Amount writes a total or an amount of money as a plain number (report-3): counts as integers, everything else with at
+// least two decimals, and more if it has more. nil means unknown, and gives "".
 func Amount(name string, d *decimal.Decimal) string {
 	switch {
 	case d == nil:
@@ -35,20 +35,20 @@ func isCount(name string) bool {
 // Money writes an amount as a plain number, with two decimals at least.
 func Money(d decimal.Decimal) string { return finance.Format(d, "") }
 
-// MoneyIn writes an amount as a plain number, with the decimals of its currency, and more only where it has more.
+// MoneyIn writes an amount as a plain number, with the decimals of its currency, or more if it has more.
 func MoneyIn(currency string, d decimal.Decimal) string { return finance.Format(d, currency) }
 
 // Grouped puts commas into a number for people: 1,234.50.
 func Grouped(number string) string { return wording.Grouped(number) }
 
-// Total is one total of a payout as people read it: what the payout reports, what its transactions gave when they were
-// paid and give now, and the difference between the first two.
+// Total is one total of a payout as text for people: what the payout reports, what its transactions added up to when
+// they were paid and add up to now, and the difference between the first two.
 type Total struct {
 	Name, Reported, Stamped, Now, Difference string
 	Differs                                  bool
 }
 
-// Totals are the totals of a payout, in the order of warehouse.PayoutTotals. Their columns are aligned.
+// Totals returns the totals of a payout, in the order of warehouse.PayoutTotals. Their columns are aligned.
 func (p Payout) Totals() []Total {
 	d := NewAlignment(Page)
 	each := func(do func(i int, column, unit string, amount *decimal.Decimal)) {
@@ -87,7 +87,7 @@ func (p Payout) likeReported(i int, amount *decimal.Decimal) *decimal.Decimal {
 	return &rounded
 }
 
-// Day writes the day of a time; nil is empty.
+// Day writes the day of a time; it returns "" for nil.
 func Day(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -95,7 +95,7 @@ func Day(t *time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// Period is from when to when the sales of a payout were.
+// Period returns the first and last day of the sales of a payout, as text.
 func (p Payout) Period() string {
 	if p.Start == nil && p.End == nil {
 		return ""
@@ -103,7 +103,7 @@ func (p Payout) Period() string {
 	return Day(p.Start) + " to " + Day(p.End)
 }
 
-// Month is the month in which the period of a payout ended, as 2026-03; "" when that is not known.
+// Month returns the month in which the period of a payout ended, as 2026-03; "" if that is not known.
 func (p Payout) Month() string {
 	if p.End == nil {
 		return ""
@@ -111,10 +111,10 @@ func (p Payout) Month() string {
 	return p.End.UTC().Format("2006-01")
 }
 
-// Currency is the currency of a payout's amounts; of several, all of them.
+// Currency returns the currency of a payout's amounts. If there are several, it joins them with a plus sign.
 func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
-// Word is the verdict with remarks about the payout: "matched, altered".
+// Word returns the verdict with remarks about the payout: "matched, altered".
 func (p Payout) Word() string {
 	marks := []string{spaced(p.Verdict)}
 	if p.Altered {
@@ -132,7 +132,7 @@ func (p Payout) Word() string {
 	return strings.Join(marks, ", ")
 }
 
-// spaced is a word of the views as people write it.
+// spaced returns a word of the views as people write it, with spaces.
 func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // differences says which columns differ and by how much, as far as it fits into a sentence.
@@ -172,12 +172,12 @@ func orNone(text string) string {
 	return text
 }
 
-// withCurrency is an amount with its currency, in the decimals of that.
+// withCurrency returns an amount with its currency, written with the decimals of the currency.
 func withCurrency(currency string, d decimal.Decimal) string {
 	return strings.TrimSpace(currency + " " + wording.Grouped(finance.Format(d, currency)))
 }
 
-// OrphanAdvice says what to do about transactions whose payout is not there.
+// OrphanAdvice says what to do about transactions whose payout does not exist.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
 	return fmt.Sprintf("%s (%s) %s %s", wording.Plural(o.Transactions, "transaction"),
 		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
@@ -206,15 +206,15 @@ func (r Reconciliation) overdueWords() string {
 	return fmt.Sprintf("over %d days old and in no payout: ask the service", int(r.Filter.OverdueAfter.Hours())/24)
 }
 
-// transactionsIn are transactions in a currency, which may not be known, without their number.
+// transactionsIn returns "transactions in" and a currency, without their number. The currency may be unknown.
 func transactionsIn(currency string) string {
 	return strings.TrimSuffix("transactions in "+currency, " in ")
 }
 
-// Summary is the reconciliation in a few sentences, to be passed on.
+// Summary returns the reconciliation in a few sentences that can be passed on.
 func (r Reconciliation) Summary() string { return r.summary(r.kindsText()) }
 
-// Headline is the summary without the amounts of the kinds, for where these stand beside it.
+// Headline returns the summary without the amounts of the kinds, for places where these are shown beside it.
 func (r Reconciliation) Headline() string { return r.summary("") }
 
 func (r Reconciliation) summary(kinds string) string {
@@ -276,7 +276,7 @@ func verdictWords(n int, verdict string) string {
 	return verb(uint64(n), "do", "does") + " not add up"
 }
 
-// verb is the form of a verb that fits the number.
+// verb returns the form of a verb that fits the number.
 func verb(n uint64, many, one string) string {
 	if n == 1 {
 		return one

@@ -11,7 +11,7 @@ import (
 )
 
 // TestYearOnPaper prints the documents of the scripted year, and wants them short enough to be read. PAGE_SHOTS names a
-// folder that keeps them.
+// folder in which they are kept.
 func TestYearOnPaper(t *testing.T) {
 	folder := os.Getenv("PAGE_SHOTS")
 	if folder == "" {

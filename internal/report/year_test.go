@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// year is an account in the course of a year, as it is upstream.
+// year is an account during a year, as the service has it.
 type year struct {
 	*world
 	sales map[int]*yearSale
@@ -31,7 +31,7 @@ type yearSale struct {
 	payout                            int
 }
 
-// write makes a transaction what it is now, a minute after the last.
+// write sends the state of a transaction to the service, a minute after the last change.
 func (y *year) write(t *testing.T, n int) {
 	t.Helper()
 	y.Advance(time.Minute)
@@ -55,7 +55,7 @@ func (y *year) sell(t *testing.T, n int, currency, value, cashback string) {
 	y.write(t, n)
 }
 
-// becomes gives a transaction another status or, where it is an amount, another cashback.
+// becomes gives a transaction another status or, if what is an amount, another cashback.
 func (y *year) becomes(t *testing.T, n int, what string) {
 	t.Helper()
 	if _, err := decimal.NewFromString(what); err == nil {
@@ -66,7 +66,8 @@ func (y *year) becomes(t *testing.T, n int, what string) {
 	y.write(t, n)
 }
 
-// pay makes a payout of what the transactions are now, wrong by what is added to its totals, and stamps them.
+// pay makes a payout from the present state of the transactions, adds wrong to its totals, and sets the
+// payout of the transactions.
 func (y *year) pay(t *testing.T, id int, wrong map[string]string, sales ...int) {
 	t.Helper()
 	totals := map[string]decimal.Decimal{}
@@ -108,14 +109,14 @@ func (y *year) pay(t *testing.T, id int, wrong map[string]string, sales ...int) 
 	}
 }
 
-// playYear is a year of an account that is paid three months after the sale, in euros and in dollars. Each month sells
-// 10 m + 1 to 4, of which the last one is in dollars; payouts 200 + m are in euros and 300 + m in dollars.
+// playYear plays a year of an account that is paid three months after the sale, in euros and in dollars. Each month
+// sells 10 m + 1 to 4, of which the last one is in dollars; payouts 200 + m are in euros and 300 + m in dollars.
 func playYear(t *testing.T) *year {
 	t.Helper()
 	y := &year{newWorld(t, scripted()), map[int]*yearSale{}}
 	wrong := map[int]map[string]string{
 		6: {"totalTransactions": "1", "totalGmv": "80", "totalCashback": "8", "pendingTransactions": "1", "pendingGmv": "80",
-			"pendingCashback": "8"}, // one that is not there
+			"pendingCashback": "8"}, // one that does not exist
 		7: {"totalCashback": "0.03"}, // within the tolerance
 		8: {"totalCashback": "15"},
 	}
@@ -161,8 +162,8 @@ func playYear(t *testing.T) *year {
 	return y
 }
 
-// bank takes in what reached the bank in the year: with fees, converted, two payouts at once, one in two parts, one
-// that is short, and one that was taken back.
+// bank imports what reached the bank in the year: with fees, converted, two payouts at once, one in two parts, one that
+// is short, and one that was taken back.
 func (y *year) bank(t *testing.T) ThreeWay {
 	t.Helper()
 	y.unsettled(t)
@@ -191,7 +192,7 @@ func (y *year) bank(t *testing.T) ThreeWay {
 	return all
 }
 
-// TestYear has the whole report of a scripted year as a person reads it: every verdict, amount and sentence.
+// TestYear compares the whole report of a scripted year, as a person reads it: every verdict, amount and sentence.
 func TestYear(t *testing.T) {
 	t.Parallel()
 	y := playYear(t)
@@ -222,7 +223,7 @@ func TestYear(t *testing.T) {
 		}
 	}
 	three := y.bank(t)
-	// A transaction that is lost is lost when the warehouse sees it, which is today; this month is before.
+	// A lost transaction counts as lost when the warehouse sees that, which is today; this month is earlier.
 	s, err := NewStatement(t.Context(), y.w, "acme", time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)

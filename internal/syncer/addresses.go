@@ -16,21 +16,21 @@ import (
 
 // ReferenceResult is the result of requesting rows of one stream by their own addresses.
 type ReferenceResult struct {
-	// Result is the run, of mode references. Its record counts an address that answered as a page and a row that was
-	// kept as inserted.
+	// Result is the run, of mode references. Its record counts each address that answered as a page, and each row
+	// that was kept as inserted.
 	Result
 	Stored   uint64 // rows that were not known before
 	NotFound uint64 // the service does not know them; requested again after Job.ReferenceRetry
-	Unusable uint64 // it refused the request, or returned something else; requested again at the same time
+	Unusable uint64 // the service refused the request, or its answer was no such row; requested again like NotFound
 }
 
-// References requests deals that transactions name and that are not known: they left the lists before these were first
-// read, or are too new for them. from is the job of the transactions, to are the jobs of the streams that may be
-// requested. What it finds is kept as rows that no list has (syncer-9).
+// References requests the deals that transactions name and the warehouse does not have: they left their lists before
+// these were first read, or are newer than the lists. from is the job of the transactions, to are the jobs of the
+// streams that may be requested. The deals that it finds are stored as rows that no list has (syncer-9).
 //
 // It requests at most Job.ReferenceLimit deals at a time, those of the newest transactions first. The rest, and
-// requests without an answer, wait for the next time. So does a stream that another run holds. There is a result for
-// each stream of which something was requested.
+// requests without an answer, wait for the next time. So does a stream that another run holds. It returns a result for
+// each stream that it requested something of, and for each that failed.
 func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]ReferenceResult, error) {
 	if from.DryRun {
 		return nil, nil
@@ -78,15 +78,15 @@ type addresses struct {
 	keys    []string // to ask for
 	batch   *decode.Batch
 	decoder *decode.Decoder
-	fetched int64 // time of reading of the last answer
+	fetched int64 // when the last answer was read, in microseconds since 1970
 	misses  []warehouse.Miss
 	result  ReferenceResult
-	fault   error // the last one that says nothing about the requested row
+	fault   error // the last error that says nothing about the requested row
 	faults  int
 }
 
-// maxFaults is how many answers may say nothing about the requested row before the run gives up. It is more than one,
-// so that a single row at which the service always fails does not block all others.
+// maxFaults is the number of errors that say nothing about the requested row, after which the run gives up. It is more
+// than one, so that a single row at which the service always fails does not block all others.
 const maxFaults = 4
 
 // ask takes the stream, if it is free, and requests the rows.
@@ -147,7 +147,7 @@ func (r *addresses) load(ctx context.Context) error {
 	return nil
 }
 
-// read requests each key. An error says that there was no answer at all, or that the run must end.
+// read requests each key. It returns an error if no request was answered, or if the run must end.
 func (r *addresses) read(ctx context.Context) error {
 	run := r.session.run
 	err := r.session.ask(ctx, r.keys, func(key string, sent time.Time, object []byte, err error) error {
@@ -170,7 +170,7 @@ func (r *addresses) read(ctx context.Context) error {
 	return nil
 }
 
-// answer takes in what the service says about one key.
+// answer handles the service's answer for one key.
 func (r *addresses) answer(ctx context.Context, key string, sent time.Time, object []byte, err error) error {
 	totals := &r.session.run.record.Totals
 	var api *dealapi.Error
@@ -220,8 +220,8 @@ func (r *addresses) miss(key, reason string) {
 // errEnough ends the requests; what was read before is kept.
 var errEnough = errors.New("more requests would also fail")
 
-// blame notes a fault that says nothing about the requested row. It ends the requests if the next one would fail as
-// well.
+// blame notes an error that says nothing about the requested row. It returns errEnough if the
+// next request would fail too.
 func (r *addresses) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
 	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {
@@ -229,7 +229,7 @@ func (r *addresses) blame(ctx context.Context, err error) error {
 		r.fault = context.Cause(ctx)
 		return errEnough
 	case canceled:
-		return errEnough // those under way when it ended
+		return errEnough // another answer ended the requests while this one was under way
 	}
 	r.fault = err
 	r.faults++

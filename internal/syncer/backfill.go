@@ -13,14 +13,14 @@ import (
 )
 
 // A backfill reads a range of updatedAt in windows, several side by side, under the one lease of its stream. Each
-// window is a chain of pages of its own. What is complete goes to one goroutine, which stages and publishes it in
+// window is a chain of pages of its own. Complete windows go to one goroutine, which stages and publishes them in
 // bundles. A window that is larger than a batch is a bundle of its own. Small ones are staged and published together:
-// publishing a hundred of them costs as much as publishing one, and the cost grows with the rows that are there
-// already. Each bundle has a run of its own, with its row in sync_runs.
+// publishing a hundred of them costs as much as publishing one, and the cost grows with the number of rows that are
+// already loaded. Each bundle has a run of its own, with its row in sync_runs.
 //
-// The state of the backfill has the windows that are done and, with their run, those that are staged. Windows become
-// staged once their rows are, and done in the same write that ends their publication (warehouse.Intent). So the next
-// run after a crash reads again only what was in memory, and leaves out nothing.
+// The state of the backfill lists the windows that are done, and those that are staged, with the run that staged them.
+// Windows become staged once their rows are, and done in the same write that ends their publication (warehouse.Intent).
+// So the next run after a crash reads again only what was in memory, and leaves out nothing.
 
 // BackfillRecord is how a backfill ended.
 type BackfillRecord struct {
@@ -32,8 +32,8 @@ type BackfillRecord struct {
 }
 
 // Backfill reads the rows of one range of updatedAt, whatever the watermark is, and leaves the watermark alone. When a
-// backfill of the same range and window was interrupted, it goes on with the windows that are left. It deletes nothing.
-// The error is a *RangeError for a range that cannot be read, else as that of Run.
+// backfill of the same range and window was interrupted, it continues with the windows that are left. It deletes
+// nothing. Its errors are those of Run, and a *RangeError for a range that cannot be read.
 func (s *Syncer) Backfill(ctx context.Context, job Job, asked Range) (BackfillRecord, error) {
 	x := s.newSession(job)
 	var b *backfill
@@ -60,18 +60,18 @@ type backfill struct {
 	name      string
 	windows   []window
 	parallel  int
-	earlier   int               // windows that were read when it began
-	watermark time.Time         // when it began
-	origin    map[string]string // state that becomes true with the last window of a first load
-	state     progressState     // as it is stored; the publisher's, while there is one
+	earlier   int               // windows that were already read when it began
+	watermark time.Time         // of the stream, when it began
+	origin    map[string]string // of a first load: state that is stored with its last window
+	state     progressState     // as it is stored; while the publisher runs, it alone uses this
 	publisher *publisher
 	meter     meter // of the progress
 
 	mu   sync.Mutex
-	gaps []string // why windows have to be read again, one each
+	gaps []string // why windows must be read again, one reason for each
 }
 
-// mode is the mode of the backfill's runs in sync_runs.
+// mode returns the mode of the backfill's runs in sync_runs.
 func (b *backfill) mode() string {
 	if b.name == initialBackfill {
 		return warehouse.ModeInitial
@@ -148,7 +148,7 @@ func (b *backfill) left() []task {
 	return all
 }
 
-// joined is one task instead of many.
+// joined merges the tasks into one.
 func joined(all []task) []task {
 	if len(all) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func joined(all []task) []task {
 	return []task{one}
 }
 
-// readTasks reads the tasks side by side and publishes what is complete, also when a signal or a failing window ends it
+// readTasks reads the tasks side by side and publishes what is complete, even if a signal or a failing window ends it
 // early. strict windows end with errUnfiltered if the service does not respect their range.
 func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
 	ctx, cancelCause := context.WithCancelCause(ctx)
@@ -207,8 +207,9 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 	return nil
 }
 
-// windowBytes is how large a window may be to be staged and published together with others. Many services stamp all
-// transactions of a payout in the same minute, and to publish each such day by itself would cost more than to read it.
+// windowBytes is the largest window, in bytes of JSON, that is staged and published together with others. Many
+// services stamp all transactions of a payout in the same minute, and publishing each such day by itself would
+// cost more than reading it.
 const windowBytes = 16 << 20
 
 // readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.
@@ -245,7 +246,7 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 	return h.share(u)
 }
 
-// leaveGap says that a window was read with a gap.
+// leaveGap notes that a window was read with a gap, and why.
 func (b *backfill) leaveGap(reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

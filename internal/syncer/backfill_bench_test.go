@@ -35,7 +35,7 @@ func BenchmarkBackfill(b *testing.B) {
 	}
 }
 
-// everything is the range of all transactions of a world.
+// everything returns the range of all transactions of a world.
 func everything(x *world, window time.Duration, parallel int) Range {
 	now := x.Now()
 	return Range{From: now.AddDate(0, 0, -430), To: now.Add(time.Second), Window: window, Parallel: parallel}

@@ -77,7 +77,7 @@ func TestKilledBackfill(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what was on its way, so that Wait does not cut it off
+		for lines.Scan() { // output that is still on its way, so that Wait does not cut it off
 		}
 		if err := cmd.Wait(); err == nil {
 			t.Fatalf("child %d had ended before it was killed", kill)

@@ -33,8 +33,9 @@ func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, err
 	return b, nil
 }
 
-// initialBackfill is the backfill of a first load from a given time on, nil where the list is read in one go. That is
-// so when it is no more than a page: the first request, which has to be made to learn the service's time, shows it.
+// initialBackfill returns the backfill of a first load from a given time on. It returns nil if the list is
+// read in one go, as it is if it fits on one page. The first request shows that, and must be made anyway, to
+// learn the service's time.
 func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	s := l.session
 	from := s.job.InitialFrom.UTC().Truncate(time.Millisecond)
@@ -51,7 +52,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 		// There is no state, or a setting has changed since: then the windows that are done are not enough.
 		server, more := l.probe(ctx, window{from: from}.after())
 		if !more || !(Range{From: from, To: server}).isValid() {
-			return nil, nil // an ordinary run does
+			return nil, nil // an ordinary run is enough
 		}
 		fresh.To, fresh.ServerStart = server, server
 		if stored != nil {
@@ -65,7 +66,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	if err := b.plan(ctx, stored, fresh); err != nil {
 		return nil, err
 	}
-	// No other window has rows that are dated after the server's time.
+	// The last window has no end, because no other window has rows that are dated after the server's time.
 	b.windows[len(b.windows)-1].to = time.Time{}
 	return b, nil
 }
@@ -86,7 +87,7 @@ func (l *list) probe(ctx context.Context, after time.Time) (server time.Time, mo
 	return time.Time{}, false
 }
 
-// plan continues with the stored state, or starts with a new one if that is nil.
+// plan continues with the stored state, or starts with the fresh one if stored is nil.
 func (b *backfill) plan(ctx context.Context, stored *progressState, fresh progressState) error {
 	s := b.session
 	b.state = fresh

@@ -14,13 +14,14 @@ import (
 // initialBackfill names the state of the backfill that is a stream's first sync.
 const initialBackfill = warehouse.BackfillPrefix + "initial"
 
-// stateName is the name of the state of a backfill. A backfill continues an earlier one of the same range and window.
+// stateName returns the name of the state of a backfill. A backfill continues an earlier one of
+// the same range and window.
 func stateName(r Range) string {
 	return fmt.Sprintf("%s%s/%s/%s", warehouse.BackfillPrefix, r.From.Format(time.RFC3339Nano),
 		r.To.Format(time.RFC3339Nano), r.Window)
 }
 
-// progressState is a backfill that has not ended, as sync_state has it.
+// progressState is the state of a backfill that has not ended, as sync_state stores it.
 type progressState struct {
 	BegunAt     time.Time `json:"begun_at"`         // by the clock of the warehouse
 	ServerStart time.Time `json:"server_start"`     // the server's time when it began; the first sync's only
@@ -30,7 +31,8 @@ type progressState struct {
 	Window      string    `json:"window"`
 	Newest      int64     `json:"newest"` // newest updatedAt in windows done or staged, in milliseconds since 1970
 	Done        spans     `json:"done"`   // numbers of windows, from 0, that readers see
-	// The load that is staged but not published. The name run_id keeps its rows from being taken for a dead run's.
+	// The load that is staged but not published. The warehouse looks for the name run_id in sync_state, so it does not
+	// take these rows for those of a dead run.
 	RunID  string           `json:"run_id,omitempty"`
 	Staged spans            `json:"staged,omitempty"`
 	Totals warehouse.Totals `json:"totals"`
@@ -39,20 +41,20 @@ type progressState struct {
 // has reports whether a window need not be read.
 func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
 
-// count is the number of windows that need not be read.
+// count returns the number of windows that need not be read.
 func (s *progressState) count() int { return s.Done.count() + s.Staged.count() }
 
 // isOf reports whether the backfill was begun on the present service: windows that another service returned are not
 // done here.
 func (s *progressState) isOf(origin string) bool { return s.Origin == "" || s.Origin == origin }
 
-// unstaged is the state without a load that is staged.
+// unstaged returns the state without its staged load.
 func (s progressState) unstaged() progressState {
 	s.RunID, s.Staged, s.Totals = "", nil, warehouse.Totals{}
 	return s
 }
 
-// store saves the state where nothing is published with it.
+// store saves the state by itself, without a publication.
 func (b *backfill) store(ctx context.Context, s progressState) error {
 	if err := b.session.lease.Check(ctx); err != nil {
 		return err
@@ -76,9 +78,9 @@ func (s *progressState) text() (string, error) {
 	return string(text), nil
 }
 
-// restore returns the bundle that an interrupted backfill had staged, nil where there is none. Rows that were staged
-// just before the end are of windows that will be read again: they do no harm. Where rows are missing, the windows are
-// read again.
+// restore returns the bundle that an interrupted backfill had staged, nil if there is none. Rows that were staged
+// after the state was last saved belong to windows that will be read again: they do no harm. If rows are missing,
+// the windows are read again.
 func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	if b.state.RunID == "" {
 		return nil, nil

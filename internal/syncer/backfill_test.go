@@ -20,14 +20,14 @@ import (
 
 const transactionsPath = "/v1/deals/transactions"
 
-// pastWorld is one account with so many transactions, and nothing else.
+// pastWorld returns a world of one account with n transactions, and nothing else.
 func pastWorld(n, pageSize int) apisim.Options {
 	o := transactionsWorld(n)
 	o.Seed, o.Retailers, o.Settings.PageSize = 5, 50, pageSize
 	return o
 }
 
-// backfill runs a backfill that has to succeed.
+// backfillAll runs a backfill that must succeed.
 func backfillAll(t *testing.T, w *warehouse.Warehouse, job Job, r Range) BackfillRecord {
 	t.Helper()
 	s, err := New(Options{Warehouse: w, Grace: patience})
@@ -48,8 +48,8 @@ func transaction(n int, updatedAt time.Time) []byte {
 	return fmt.Appendf(nil, `{"id":"00000000-0000-4000-8000-%012d","orderValue":1,"cashback":1,"status":"PENDING","updatedAt":%q}`, n, updatedAt.Format(timestampLayout))
 }
 
-// TestBackfillRange reads a range in which rows lie exactly on the borders of windows: what is in it is read once, what
-// is not is not, and the watermark stays.
+// TestBackfillRange reads a range in which rows lie exactly on the borders of windows: rows of the range are read once,
+// other rows are not read, and the watermark stays.
 func TestBackfillRange(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, pastWorld(-1, 3)), open(t)
@@ -97,8 +97,8 @@ func TestBackfillRange(t *testing.T) {
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillIsParallel answers no request for a window before as many are under way as may be. For wide samples:
-// TestBackfillGoesOn has the windows.
+// TestBackfillIsParallel answers no request for a window before the allowed number of them are under way. For wide
+// samples: TestBackfillGoesOn has the windows.
 func TestBackfillIsParallel(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestBackfillIsParallel(t *testing.T) {
 	together := make(chan struct{})
 	x.SetBefore(func(r *http.Request) {
 		if r.URL.Query().Get("updatedBefore") == "" {
-			return // a look at the whole list
+			return // not for a window
 		}
 		if waiting.Add(1) == parallel {
 			close(together)
@@ -133,7 +133,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	job := x.jobs(t, "acme", "transactions")[0]
 	asked := everything(x, time.Duration(enginetest.Sample(10, 5))*24*time.Hour, 4)
 	broken := window{from: asked.From.Truncate(time.Millisecond).Add(time.Duration(early) * asked.Window)}.after().Format(timestampLayout)
-	enough := make(chan struct{}) // of the others are done
+	enough := make(chan struct{}) // closed when enough of the others are done
 	x.SetFault(func(r *http.Request) apisim.Fault {
 		if r.URL.Query().Get("updatedAfter") == broken {
 			select {
@@ -226,15 +226,15 @@ func TestBackfillWithoutFilter(t *testing.T) {
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "account.params") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
-	// Each of the four windows that begin sees it at the end of its first batch, here that of the list.
+	// Each of the four windows that begin notices that at the end of its first batch, which is the whole list here.
 	if n := x.Rows(transactionsPath); n > 6*1_500 {
 		t.Errorf("%d rows were read", n)
 	}
 	checkTruth(t, w, x, "acme", "transactions")
 }
 
-// TestBackfillStagedIsGone goes on with a backfill whose staged rows are no longer there: they are read again. For wide
-// samples: TestBackfillGoesOn goes on too.
+// TestBackfillStagedIsGone continues a backfill whose staged rows are no longer there: they are read again. For wide
+// samples: TestBackfillGoesOn continues one too.
 func TestBackfillStagedIsGone(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -274,9 +274,9 @@ func TestBackfillRefusesOtherStreams(t *testing.T) {
 	}
 }
 
-// TestFirstSyncFromATime begins a stream at initial_from, is interrupted, and goes on: the watermark appears only with
-// the last window, and is not past the start of the first attempt. For wide samples: TestBackfillGoesOn has windows
-// that fail, and the run that goes on.
+// TestFirstSyncFromATime begins a stream at initial_from, is interrupted, and continues: the watermark appears only
+// with the last window, and is not past the start of the first attempt. For wide samples: TestBackfillGoesOn has
+// windows that fail, and the run that goes on.
 func TestFirstSyncFromATime(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -321,7 +321,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	}
 }
 
-// TestFirstSyncOfOnePage is no backfill: there is nothing to cut.
+// TestFirstSyncOfOnePage wants a first sync of one page to be no backfill: there is nothing to divide.
 func TestFirstSyncOfOnePage(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, pastWorld(40, 50)), open(t)

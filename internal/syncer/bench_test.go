@@ -25,15 +25,16 @@ func transactionsWorld(n int) apisim.Options {
 	return o
 }
 
-// Goals of a walk over products: what one that finds nothing new needs of the first's CPU time, and the Go heap [MiB].
+// Goals for a walk over products: the share of the first walk's CPU time that one needs which finds nothing
+// new, and the Go heap in MiB.
 const (
 	unchangedGoal = 0.25
 	heapGoal      = 200
 )
 
-// BenchmarkProductWalk loads products with 30 days of history, and again when none of them has changed. It reports both
-// walks' CPU seconds without the simulator's, and the peak of the Go heap above that before the walk, which must not
-// grow with the feed, beside their goals. WALK_PRODUCTS is the number of products.
+// BenchmarkProductWalk loads products with 30 days of history, and again when none of them has changed. It reports the
+// CPU seconds of both walks, without the simulator's, and by how much the Go heap grew at most, which must not depend
+// on the size of the feed. It reports the goals too. WALK_PRODUCTS is the number of products.
 func BenchmarkProductWalk(b *testing.B) {
 	products, err := strconv.Atoi(cmp.Or(os.Getenv("WALK_PRODUCTS"), "20000"))
 	if err != nil {
@@ -103,7 +104,7 @@ func (x *world) readFeed(b *testing.B) time.Duration {
 	return cpu(b) - start
 }
 
-// cpu is what this process has used, the engine included.
+// cpu returns the CPU time that this process has used, the engine included.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -16,7 +16,7 @@ type bundle struct {
 	seen    *seen
 	kept    []*decode.Batch // of small windows that are complete, not staged yet
 	begun   bool            // it has a row in sync_runs
-	done    chan struct{}   // closed when it is published, or never will be
+	done    chan struct{}   // closed when it is published or given up
 }
 
 func (b *backfill) newBundle() (*bundle, error) {
@@ -31,7 +31,7 @@ func (b *backfill) newBundle() (*bundle, error) {
 // those of a dead run.
 func (u *bundle) begin(ctx context.Context) error {
 	u.begun = true
-	// Not the record itself, nor a copy of it: pages may still be decoded, which counts in it.
+	// This is neither the record nor a copy of all of it: pages may still be decoded, and that changes its counts.
 	r := &u.run.record
 	return u.run.session.warehouse.SaveRun(ctx, warehouse.RunRecord{
 		Account: r.Account, Stream: r.Stream, RunID: r.RunID, Mode: r.Mode, StartedAt: r.StartedAt,
@@ -39,8 +39,8 @@ func (u *bundle) begin(ctx context.Context) error {
 	})
 }
 
-// stageWindow keeps a batch that is a whole window, to be staged with others. The first of several makes the window a
-// bundle of its own.
+// stageWindow keeps a batch that is a whole window, to be staged together with others. A window of several batches
+// becomes a bundle of its own with the first of them.
 func (u *bundle) stageWindow(ctx context.Context, f filled) error {
 	if u.run.batches == 0 && f.last {
 		u.kept = append(u.kept, f.batch)
@@ -63,8 +63,8 @@ func (u *bundle) add(o *bundle) {
 
 // handover passes complete windows from their readers to the publisher.
 type handover struct {
-	parallel  int    // windows that may be complete and not staged
-	batchRows uint64 // the same, in rows
+	parallel  int    // how many windows may be complete but not staged
+	batchRows uint64 // how many rows may be
 
 	mu     sync.Mutex
 	news   *sync.Cond // one of the fields below has changed
@@ -80,8 +80,8 @@ func newHandover(parallel int, batchRows uint64) *handover {
 	return h
 }
 
-// share adds a window that is complete in memory to the open bundle, and opens one where there is none. It waits while
-// that one is full: what is complete but not staged is read again after a crash, so it must stay little.
+// share adds a window that is complete in memory to the open bundle, and opens one if there is none. It waits while
+// that one is full: what is complete but not staged is read again after a crash, so it must stay small.
 func (h *handover) share(w *bundle) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +127,8 @@ func (h *handover) fail(err error) {
 	h.news.Broadcast()
 }
 
-// next waits for a bundle to publish; nil is the last. A bundle that is handed out takes no more windows.
+// next waits for a bundle to publish and returns it, or nil if there will be no more. A bundle that it has
+// returned takes no more windows.
 func (h *handover) next() *bundle {
 	h.mu.Lock()
 	defer h.mu.Unlock()

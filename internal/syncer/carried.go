@@ -6,8 +6,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// countedRecords is how many records of a run are counted field by field. In those after them, only a field that none
-// had is looked for: whether a field has vanished is known either way, and a large stream costs no more.
+// countedRecords is the number of records of a run that are counted field by field. In later records, only fields
+// that no record had so far are looked for. This still shows whether a field has vanished, and a large stream costs
+// no more than a small one.
 const countedRecords = 10_000
 
 // carried counts in how many records each field has a value.
@@ -37,7 +38,8 @@ func (c *carried) add(b *decode.Batch) {
 	}
 }
 
-// carries reports of a row whether it has a value of a field; the one after the last is the child.
+// carries returns a function that reports whether a row has a value of field i. The index after the
+// last field is the child.
 func carries(b *decode.Batch, i int) func(row int) bool {
 	switch {
 	case i == len(b.Fields):
@@ -48,7 +50,7 @@ func carries(b *decode.Batch, i int) func(row int) bool {
 	return func(row int) bool { return b.Columns[i].Strings[row] != "" }
 }
 
-// named are the counts by the names of the fields. Without its key there is no record.
+// named returns the counts by the names of the fields. The key is left out, because every record has one.
 func (c *carried) named(s *catalog.Stream) *warehouse.Carried {
 	if c.fields == nil {
 		return nil

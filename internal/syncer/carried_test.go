@@ -12,8 +12,8 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// A complete run says in how many records each field has a value; one that reads a part says nothing of it. That a
-// field has left all records is noticed after the run.
+// A complete run says in how many records each field has a value; a run that reads a part does not. If no record has a
+// field any more, that is noticed after the run.
 func TestCarried(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -77,7 +77,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// Of a large run, a field is only looked for where none of the first records had it.
+// In a large run, only fields that none of the first records had are looked for in the others.
 func TestCarriedOfMany(t *testing.T) {
 	t.Parallel()
 	stream, err := catalog.Find("products")

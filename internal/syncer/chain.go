@@ -20,17 +20,17 @@ import (
 // items from its first up to the next cursor's, and these ranges leave no gap. An item that did change has an updatedAt
 // after the start of the chain: it is left to the next run, which reads what changed since.
 //
-// The updatedAt of an item shows whether it kept its place (doubt.go). Where it may have moved, the page before is read
-// again, up to the item. Where a page begins with another item, or is empty, reading goes on from the last page before
+// The updatedAt of an item shows whether it kept its place (doubt.go). If it may have moved, the page before is read
+// again, up to the item. If a page begins with another item, or is empty, reading continues from the last page before
 // it that can be found again. A chain that is still not whole after that has a gap, and its run is incomplete.
 
-// How long a chain is mended before it is given up.
+// The limits of mending a chain. A chain that reaches one is given up.
 const (
-	maxRepairs  = 30   // how often, and once more for each repairEvery pages
+	maxRepairs  = 30   // repairs, and one more for each repairEvery pages
 	repairEvery = 100  // pages
-	maxReread   = 1000 // pages that are read again, besides twice what the list has
-	maxLoops    = 3    // how often cursors come back while nothing changes: once may be an item that jumped to the front
-	maxMisses   = 3    // how often a cursor leads to another item: then it is no item's id
+	maxReread   = 1000 // pages that are read again, and twice the pages of the list more
+	maxLoops    = 3    // how often a cursor comes back while nothing changes: once may be an item that moved to the front
+	maxMisses   = 3    // a cursor that leads to another item this often is no item's id
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -40,7 +40,7 @@ const (
 	cursorUnknown cursorKind = iota // no page was asked for by a cursor yet
 	cursorNext                      // the id of the next item, as the service promises
 	cursorOpaque                    // something else: a page does not show whether it continues the one before
-	cursorNone                      // the list has no pages, or pages that know no ids
+	cursorNone                      // the list is one array, or its pages are named by nextPage
 )
 
 // ending is how a walk through pages ended.
@@ -60,10 +60,10 @@ type chain struct {
 	kind    cursorKind
 	order   order
 	trail   []link         // of the pages that were followed, in the order of the list
-	pruned  []int64        // the rank of the most doubtful link that was left out of the trail, if any was
+	pruned  []int64        // the rank of the most doubtful link that was dropped from the trail; empty if none was
 	missed  map[string]int // how often each cursor led to a page that does not begin with its item
 	loops   int            // how often a cursor came back since something changed
-	looped  int64          // newest, when one did
+	looped  int64          // the value of newest when loops began to count
 	twice   bool           // the list read the same twice
 	swept   bool           // it was read in ranges of time
 	repairs int
@@ -72,7 +72,7 @@ type chain struct {
 	reread  int   // pages that were read to mend the chain
 	newest  int64 // newest updatedAt that is not in the future, in milliseconds
 	dated   bool  // rows carry an updatedAt
-	hold    bool  // links go to held: where they belong is not known yet
+	hold    bool  // links go to held, because their place in the trail is not known yet
 	held    []link
 	latest  *dealapi.Page
 	digest  sequence
@@ -87,7 +87,7 @@ func newChain(d *pager) *chain {
 	return c
 }
 
-// read reads the list from the page start on, which is "" for the first, and mends what breaks.
+// read reads the list from the page start on ("" is the first), and mends the chain where it breaks.
 func (c *chain) read(start string) error {
 	how, err := c.walk(place{token: start}, nil)
 	for err == nil && c.gap == "" {
@@ -109,13 +109,14 @@ func (c *chain) read(start string) error {
 	return c.sweep()
 }
 
-// walk reads pages from a known one on, to the end of the list, or to an item that is searched for.
+// walk reads pages from a known page on, to the end of the list or to the item that find looks for,
+// and returns how it ended.
 func (c *chain) walk(from place, find *search) (ending, error) {
 	c.order.restart()
 	c.digest.restart(from.token == "")
 	c.hold, c.held = find != nil, nil
 	var before *dealapi.Page
-	var at place    // where it begins
+	var at place    // where that page begins
 	var last string // id of its last item
 	for page, err := range c.pager.pages(c.pager.whole(), from.token, pagesAhead) {
 		if err != nil {
@@ -156,7 +157,7 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	return endOfList, nil
 }
 
-// broken returns the error that ends the run, nil when it only broke the chain.
+// broken returns the error if it must end the run, nil if it only breaks the chain.
 func (c *chain) broken(err error) error {
 	var api *dealapi.Error
 	switch {
@@ -179,7 +180,8 @@ func (c *chain) broken(err error) error {
 	return nil
 }
 
-// follows reports whether a page continues the one before it, which is nil for the first of a walk, from a known place.
+// follows reports whether a page continues the one before it, and adds the link between them to the chain. For the
+// first page of a walk, before is nil: the page must then begin at the known place that the walk starts from.
 func (c *chain) follows(page *dealapi.Page, rows span, from place, before *dealapi.Page, l link, last string) bool {
 	if page.Token == "" || c.kind == cursorNone {
 		return true
@@ -197,10 +199,11 @@ func (c *chain) follows(page *dealapi.Page, rows span, from place, before *deala
 	return c.isOpaque(page.Token, last)
 }
 
-// isOpaque reports whether a cursor is no item's id, though its page begins with another item. It is none if it is no
-// UUID, if it is the last item of the page before, or if the service gives it again and again at the same place, and
-// its page begins with another item each time: an item that has gone or moved would not be named again. Where a page
-// once began with the item of its cursor, cursors are ids.
+// isOpaque reports that the cursors of the list are not ids of items. It looks at a page that does not begin with the
+// item that its cursor, token, names. A cursor is no item's id if it is no UUID, or if it is the last item of the page
+// before. The same holds if the service sends the same cursor maxMisses times and its page begins with another item
+// each time: the service would not name an item again that has gone or moved. Once a page has begun with the item of
+// its cursor, cursors are ids.
 func (c *chain) isOpaque(token, last string) bool {
 	if c.kind != cursorUnknown {
 		return c.kind == cursorOpaque
@@ -214,8 +217,8 @@ func (c *chain) isOpaque(token, last string) bool {
 	return true
 }
 
-// mend goes on from the last page that can be found again. It tries the page before the break first, then earlier ones,
-// and at last the first.
+// mend continues from the last page that can be found again. It tries the page before the break first, then earlier
+// ones, and finally the beginning of the list.
 func (c *chain) mend() (ending, error) {
 	if !c.repair() {
 		return endBroken, nil
@@ -231,14 +234,14 @@ func (c *chain) mend() (ending, error) {
 
 // repair counts a repair, and reports whether it may be made.
 func (c *chain) repair() bool {
-	own := max(0, c.pages-c.reread) // what is read again earns no repairs
+	own := max(0, c.pages-c.reread) // pages that were read again do not allow more repairs
 	if c.repairs++; c.repairs > maxRepairs+own/repairEvery || c.reread > maxReread+2*own {
 		c.gap = fmt.Sprintf("the list moved while it was read, and the place was not found again in %d attempts", c.repairs-1)
 	}
 	return c.gap == ""
 }
 
-// verify reads the page before a link again, to see that the link's item still follows it.
+// verify reads the page before a link again, to see whether the link's item still follows it.
 func (c *chain) verify(at int) (ending, error) {
 	c.trail[at].verified = true
 	l := c.trail[at]

@@ -16,13 +16,14 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// MaxConfirmations bounds how many rows one run asks for before it deletes them. Rows beyond it stay until a later run.
+// MaxConfirmations is the largest number of rows that one run requests before it deletes them. Further
+// rows stay until a later run.
 const MaxConfirmations = 1000
 
-// askers ask side by side; the account's rate limit holds for them as for everything else.
+// askers is the number of requests that are made side by side. The account's rate limit applies to them too.
 const askers = 4
 
-// sideBySide calls f for each of n things to ask for, until the first error.
+// sideBySide calls f for each number below n, askers of them at a time, until the first error.
 func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
@@ -32,8 +33,8 @@ func sideBySide(ctx context.Context, n int, f func(context.Context, int) error) 
 	return group.Wait()
 }
 
-// ask asks for records by their own addresses and hands on the answers, one at a time, with the time at which each was
-// asked for. It ends with the first error that answer returns.
+// ask requests records by their own addresses. It passes each result to answer, one at a time, with the local time of
+// the request. It ends with the first error that answer returns.
 func (s *session) ask(ctx context.Context, keys []string,
 	answer func(key string, sent time.Time, object []byte, err error) error) error {
 	var mu sync.Mutex
@@ -49,11 +50,11 @@ func (s *session) ask(ctx context.Context, keys []string,
 // confirmation is the result of checking the rows that a list no longer has.
 type confirmation struct {
 	gone    []string
-	alive   int // rows that are there, though the list does not have them
-	unclear int // rows that could not be asked for
+	alive   int // rows that still exist, though the list does not have them
+	unclear int // rows for which there was no clear answer
 }
 
-// deletes are the checks of what a complete list does not have, and would be deleted.
+// deletes makes the checks of rows that a complete list does not have, and that would therefore be deleted.
 type deletes struct {
 	session  *session
 	run      *run
@@ -63,7 +64,8 @@ type deletes struct {
 	consented bool // an operator has agreed to what the guard counted
 }
 
-// checks are made in this order, since of a walk only what is confirmed counts: what waits is not deleted by this run.
+// checks returns the checks in their order. For a walk the guard comes second, so that it counts only rows that are
+// confirmed: those that wait are not deleted by this run.
 func (d *deletes) checks() []check {
 	if d.run.Stream.Kind == catalog.Walk {
 		return []check{d.confirm, d.guardUnlessConsented}
@@ -106,7 +108,8 @@ func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
 		scope.Brief(), c.Outside, c.Deleted-c.Outside)
 }
 
-// guardUnlessConsented is guard, unless an operator has agreed to as many deletions since a run was stopped.
+// guardUnlessConsented does what guard does, unless an operator has agreed to at least as many deletions
+// since a run was stopped.
 func (d *deletes) guardUnlessConsented(ctx context.Context, c *warehouse.Changes) error {
 	stopped := d.guard(ctx, c)
 	guard, ok := errors.AsType[*GuardError](stopped)
@@ -130,9 +133,9 @@ func (d *deletes) guardUnlessConsented(ctx context.Context, c *warehouse.Changes
 	return nil
 }
 
-// confirm makes sure that what a complete list does not have is gone, where the list may have moved while it was read:
-// a row can be on a page that was read already, or not yet, each time it is looked for there (syncer-12). What is not
-// confirmed stays until a later run.
+// confirm makes sure that rows which a complete list does not have are gone. If the list moved while it was read, a row
+// may have gone from a page that was not read yet to one that was, so that no page had it when it was read (syncer-12).
+// What is not confirmed stays until a later run.
 func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	job, s := d.session.job, d.seen
 	switch always := job.ConfirmDeletes && job.Stream.ByID; {
@@ -167,8 +170,8 @@ func (d *deletes) confirm(ctx context.Context, c *warehouse.Changes) error {
 	return d.run.writer().KeepUnconfirmed(ctx, found.gone)
 }
 
-// confirmByLists is for rows that cannot be asked for: they are gone when enough complete lists in a row do not have
-// them. A list that cannot have moved is enough.
+// confirmByLists confirms rows that cannot be requested by themselves: they are gone when Job.DeleteAfterLists complete
+// lists in a row do not have them. If the list cannot have moved, one is enough.
 func (d *deletes) confirmByLists(ctx context.Context, c *warehouse.Changes) error {
 	lists := d.session.job.DeleteAfterLists
 	if d.seen.still {
@@ -186,9 +189,9 @@ func (d *deletes) lookFor(ctx context.Context, planned []warehouse.PlannedDelete
 	return d.lookByTime(ctx, planned)
 }
 
-// lookByAddress asks for each row by its own address. One that is out of scope now has left. One that is there, and has
-// not changed since it was loaded, kept its place in the list, and so is not listed: a chain of pages has whatever did
-// not change. One that did change may have moved, and stays.
+// lookByAddress requests each row by its own address. A row that does not exist, or is outside the scope now, is gone.
+// So is a row that exists and has not changed since it was loaded: it kept its place, and a chain of pages has every
+// row that did not change, so the list no longer has it. A row that did change may have moved, and stays.
 func (d *deletes) lookByAddress(ctx context.Context,
 	planned []warehouse.PlannedDelete) (found confirmation, err error) {
 	keys, stored := make([]string, len(planned)), map[string]warehouse.PlannedDelete{}
@@ -223,8 +226,8 @@ func (d *deletes) lookByAddress(ctx context.Context,
 }
 
 // keptItsPlace reports whether a row, as its own address returns it, has not changed since it was loaded. In a scope,
-// whose lists come from different moments, it must not have changed while they were read. It must also have been in the
-// same lists.
+// whose lists come from different moments, it is enough that it has not changed since before they were read. It must
+// also belong to the same lists as when it was loaded.
 func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored warehouse.PlannedDelete) bool {
 	if filtered(filters, b, 0) != stored.Filtered {
 		return false
@@ -234,10 +237,10 @@ func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored wa
 	return now != 0 && (now == stored.Updated || len(filters) > 0 && now < before)
 }
 
-// lookByTime asks for rows by their updatedAt: for all that changed in the same millisecond. A row that is not there is
-// gone, or has changed. If it had changed, it would be among what was read: a full read has all that changed meanwhile,
-// or deletes nothing. Where not even the newest row that was read is found this way, the service does not find rows by
-// the millisecond.
+// lookByTime requests rows by their updatedAt: all rows that changed in the same millisecond. A row that is not there
+// is gone or has changed. It has not changed, because the run would have read it then: a full read has all that changed
+// meanwhile, or deletes nothing. If not even the newest row that was read is found this way, the service does not find
+// rows by the millisecond, and nothing is confirmed.
 func (d *deletes) lookByTime(ctx context.Context, planned []warehouse.PlannedDelete) (found confirmation, err error) {
 	probe, _, err := d.listedAt(ctx, d.seen.newest)
 	if err != nil || len(probe) == 0 {
@@ -274,8 +277,8 @@ func (d *deletes) lookByTime(ctx context.Context, planned []warehouse.PlannedDel
 	return found, err
 }
 
-// listedAt are the ids of the rows with an updatedAt, in milliseconds since 1970. It is certain that there are no
-// others when the service keeps to the time, and the pages follow each other.
+// listedAt returns the ids of the rows with this updatedAt, in milliseconds since 1970. certain says that there are no
+// others: the service sent only rows of that time, and the pages follow each other.
 func (d *deletes) listedAt(ctx context.Context, updated int64) (ids map[string]bool, certain bool, err error) {
 	ids, certain = map[string]bool{}, true
 	decoder, batch := decode.New(d.run.Stream), decode.NewBatch(d.run.Stream)

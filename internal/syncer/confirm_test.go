@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// TestConfirmedDeletes lets a list leave out rows of which some still exist: only those that are not there by their own
+// TestConfirmedDeletes lets a list leave out rows of which some still exist: only those that are not found at their own
 // address either are deleted.
 func TestConfirmedDeletes(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// between does something to the world once, before the page with that number of a list is answered.
+// between calls do once, before the page of a list with that number is answered.
 func (x *world) between(path string, page int, do func(r *http.Request)) {
 	var pages atomic.Int64
 	x.SetBefore(func(r *http.Request) {
@@ -26,7 +26,7 @@ func (x *world) between(path string, page int, do func(r *http.Request)) {
 	})
 }
 
-// thousand is a world of 1,000 transactions and as many coupons, on pages of 100.
+// thousand returns a world of 1,000 transactions and as many promotions, on pages of 100.
 func thousand(t *testing.T, order apisim.Order, unknown apisim.UnknownCursor) *world {
 	t.Helper()
 	o := apisim.Options{Seed: 3, Retailers: 20, Promotions: 1000, Coupons: -1, CashbackOffers: -1, Transactions: 1000,
@@ -122,8 +122,8 @@ func TestCursorRowVanishes(t *testing.T) {
 	}
 }
 
-// TestListThatNeverStandsStill deletes the row at each cursor: the run must not take what it got for the list. It is
-// incomplete, deletes nothing, and the next one repairs it. For wide samples: TestMovingLists has lists that move.
+// TestListThatNeverStandsStill deletes the row at each cursor: the run must not treat what it got as the whole list. It
+// is incomplete, deletes nothing, and the next one repairs it. For wide samples: TestMovingLists has lists that move.
 func TestListThatNeverStandsStill(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestListThatNeverStandsStill(t *testing.T) {
 	vanishing.Store(true)
 	x.SetBefore(func(r *http.Request) {
 		if id := r.URL.Query().Get("cursor"); id != "" && vanishing.Load() {
-			_ = x.Delete("promotions", "acme", id) // it may be gone already
+			_ = x.Delete("promotions", "acme", id) // it may already be gone
 		}
 	})
 	record, err := runOnce(t, w, job)

@@ -6,11 +6,11 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// The service does not say when an item moved. Its updatedAt shows it, compared with the right moment: the one at which
-// the item was named as the next. The clock that sets updatedAt need not be that of the Date header, so its time is
-// read off the list itself. At the end of the chain that clock shows the newest updatedAt seen, or later. At the moment
-// in question it showed that less the time since then, or later. An item older than this has not changed since it was
-// named.
+// The service does not say when an item moved. Its updatedAt shows it, if it is compared with the right moment: the one
+// at which the item was named as the next. The clock that sets updatedAt need not be that of the Date header, so its
+// time is taken from the list itself. At the end of the chain, that clock shows the newest updatedAt that was seen, or
+// later. When the item was named, it showed that time less the time that has passed since then, or later. An item whose
+// updatedAt is earlier than this has not changed since it was named.
 
 const (
 	// clockSlack makes up for timestamps in whole seconds, and for times that are measured a little short.
@@ -20,7 +20,7 @@ const (
 	maxClockError = 24 * time.Hour
 )
 
-// add decodes a page of the list, and takes in what it shows of the clock and the order.
+// add decodes a page of the list, and notes what it shows about the clock and the order.
 func (c *chain) add(page *dealapi.Page) (span, error) {
 	rows, err := c.pager.page(page)
 	if err == nil {
@@ -51,8 +51,9 @@ func (c *chain) observe(page *dealapi.Page, rows span) {
 	}
 }
 
-// doubt is the place in the trail of the most doubtful link, -1 when none is. Where items are ordered by id, they
-// cannot move, and where they carry no updatedAt, nothing can be told.
+// doubt returns the index of the most doubtful link in the trail, -1 if no link is doubtful. Items that are ordered by
+// id cannot move, and without an updatedAt nothing is known about them. If a link is doubtful that was dropped from the
+// trail, the chain has a gap.
 func (c *chain) doubt() int {
 	if c.kind != cursorNext || c.order.byID() || !c.dated {
 		return -1

@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// The guards: what a run had too much of.
+// The guards, by the names of what a run had too much of.
 const (
 	GuardDeletes = "deletes"
 	GuardRejects = "rejects"
@@ -40,8 +40,8 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("account %s: %s: incomplete: %s; what was read is loaded, nothing was deleted, and the next run reads the rest", e.Account, e.Stream, e.Reason)
 }
 
-// DeadlineError says that a run took longer than Job.Timeout. What it was about to load is not visible; a walk goes on
-// from its checkpoint.
+// DeadlineError says that a run took longer than Job.Timeout. What it was about to load is not visible; a walk
+// continues from its checkpoint.
 type DeadlineError struct {
 	Account, Stream string
 	Timeout         time.Duration
@@ -51,7 +51,8 @@ func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("account %s: %s: the run reached its time limit, run_timeout = %s: find out what makes the service or the warehouse slow, or raise the limit", e.Account, e.Stream, e.Timeout)
 }
 
-// overdue puts the deadline of the run in the place of what broke because of it.
+// overdue returns the *DeadlineError of the run in place of an error that the deadline has caused. It returns
+// any other error unchanged.
 func overdue(ctx context.Context, err error) error {
 	var late *DeadlineError
 	var api *dealapi.Error

@@ -10,9 +10,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestRunEndsWithItsPublication lets an attachment take a minute and a half. That is part of the run, for whoever gets
-// its record and for sync_runs, and not of the time at which its rows are dated. A clock that is set back meanwhile
-// makes no run end before that. A run that another one finishes is as old as what it read.
+// TestRunEndsWithItsPublication lets an ATTACH take a minute and a half. The run ends after that, in the record that it
+// returns and in sync_runs, but its rows are dated before. If the clock is set back meanwhile, the run still does not
+// end before that date. A run that another process finishes ends at the date of its rows.
 func TestRunEndsWithItsPublication(t *testing.T) {
 	t.Parallel()
 	const stream, slow = "coupons", 90 * time.Second
@@ -29,7 +29,7 @@ func TestRunEndsWithItsPublication(t *testing.T) {
 			return nil
 		})
 	}
-	late := func() time.Duration { // the last run ended so long after its rows are dated
+	late := func() time.Duration { // how long after the date of its rows the last run ended
 		ms, err := strconv.Atoi(one(t, w, `SELECT dateDiff('millisecond', (SELECT max(synced_at) FROM coupons_latest), finished_at)
 FROM sync_runs ORDER BY started_at DESC LIMIT 1`))
 		if err != nil {

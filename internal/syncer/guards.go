@@ -10,9 +10,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// fewRecords is the least number that a share is taken of where a run reads only what changed. Of two records, one that
-// cannot be loaded says nothing about the service; at the default of 5 % it would hold up the stream until twenty
-// records have changed. Such a run deletes nothing.
+// fewRecords is the smallest number of records that the share of rejects is computed from in a run that reads only what
+// changed. If one of two records cannot be loaded, that says nothing about the service. But at the default limit of 5 %
+// it would stop the stream until twenty records have changed. Such a run deletes nothing.
 const fewRecords = 100
 
 // guardRejects stops a run in which too many records cannot be loaded: then the problem is the service, and not the
@@ -65,7 +65,8 @@ func (r *run) notice(seen *seen, after time.Time) {
 	}
 }
 
-// noticeOlder warns of rows that a comparison left as they were although the service now says otherwise.
+// noticeOlder warns about rows that a comparison left unchanged, although the service now sends other content, because
+// that has an older updatedAt.
 func (r *run) noticeOlder(c warehouse.Changes) {
 	if c.Older == 0 {
 		return
@@ -74,13 +75,13 @@ func (r *run) noticeOlder(c warehouse.Changes) {
 		"the service gave an older state or set their updatedAt back; the next `dealhouse sync %s --full` loads what it then says", c.Older, r.Stream.Name))
 }
 
-// checkOlder is noticeOlder as a check.
+// checkOlder is a check: it calls noticeOlder.
 func (r *run) checkOlder(_ context.Context, c *warehouse.Changes) error {
 	r.noticeOlder(*c)
 	return nil
 }
 
-// joinSome lists names, but not hundreds of them.
+// joinSome lists up to 20 names, and says how many more there are.
 func joinSome(names []string) string {
 	const most = 20
 	text := ""

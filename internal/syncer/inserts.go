@@ -6,11 +6,11 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// insertsAtOnce is how many batches of a list are inserted at once. A single insert leaves cores idle: it is sent, parsed,
-// sorted and written one after the other. More of them would only hold more memory.
+// insertsAtOnce is how many batches of a list are inserted at once. A single insert leaves cores idle, because its data
+// is sent, parsed, sorted and written in turn. More than two would only need more memory.
 const insertsAtOnce = 2
 
-// inserts is how many batches may be with the code that stages them.
+// inserts returns how many batches may be inserted at once.
 func (r *pageReader) inserts() int {
 	if r.insert == nil {
 		return 1
@@ -25,9 +25,9 @@ type insertion struct {
 	done chan struct{} // closed then
 }
 
-// stageBatches has batches staged until there are no more. Their inserts go side by side, and may end in any order.
-// What follows from them is done in the order of the batches: whoever is told that a batch is staged can rely on all
-// before it. After an error no other insert starts, and what is under way is waited for.
+// stageBatches stages batches until there are no more. Their inserts run side by side, and may end in any order. But
+// r.stage is called in the order of the batches: when it is called for a batch, all batches before that are inserted
+// too. After an error no other insert starts, and stageBatches waits for those under way.
 func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
 	var queue []*insertion // the oldest first
 	defer func() {

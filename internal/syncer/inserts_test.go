@@ -15,7 +15,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// fakeInserts stages so many batches. The insert of each waits until it is told how to end.
+// fakeInserts stages this number of batches. The insert of each waits until it is told how to end.
 func fakeInserts(ctx context.Context, t *testing.T, batches int) (ends []chan error, staged func() ([]int, error)) {
 	t.Helper()
 	r := newTestReader(jobsOf(t, nil, "acme", "transactions")[0])
@@ -73,7 +73,7 @@ func fakeInserts(ctx context.Context, t *testing.T, batches int) (ends []chan er
 	}
 }
 
-// Inserts end in any order, and what follows from them is done in the order of the batches.
+// Inserts end in any order, and batches count as staged in their own order.
 func TestInsertsEndInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const batches = 7
@@ -90,7 +90,7 @@ func TestInsertsEndInAnyOrder(t *testing.T) {
 	}
 }
 
-// Nothing follows from a batch when one before it has failed, although its own insert is done.
+// A batch does not count as staged when one before it has failed, although its own insert is done.
 func TestInsertFailsBesideAnother(t *testing.T) {
 	t.Parallel()
 	ends, staged := fakeInserts(t.Context(), t, 5)
@@ -102,7 +102,7 @@ func TestInsertFailsBesideAnother(t *testing.T) {
 	}
 }
 
-// A panic of an insert is the end of the run, and of nothing else (syncer-10); what goes on beside it is waited for.
+// A panic of an insert ends the run, and nothing else (syncer-10). Inserts beside it are waited for.
 func TestInsertPanics(t *testing.T) {
 	t.Parallel()
 	r := newTestReader(jobsOf(t, nil, "acme", "transactions")[0])
@@ -126,15 +126,15 @@ func TestInsertsAreCancelled(t *testing.T) {
 	}
 }
 
-// fourPages is a world of products whose walk has four pages, each of them a batch.
+// fourPages returns a world of products whose walk has four pages, each of them a batch.
 func fourPages(account string) apisim.Options {
 	o := tinyWorld(31, account)
 	o.Products = 30
 	return o
 }
 
-// overtaken is a hook of a walk of four pages. The insert of the second stands still until that of the third has ended;
-// then it ends as end says.
+// overtaken returns a hook for a walk of four pages. The insert of the second page waits until that of the third has
+// ended. Then it ends as end says.
 func overtaken(end func() error) hook {
 	var inserts, requests, ended atomic.Int64
 	third, begun := make(chan struct{}), make([]chan struct{}, 4)
@@ -161,8 +161,8 @@ func overtaken(end func() error) hook {
 	}
 }
 
-// TestOvertakenInsertFails lets the insert of a batch fail when that of the next one has ended. The place of the walk is
-// before the one that failed: the next run reads it, and what comes after it.
+// TestOvertakenInsertFails lets the insert of a batch fail after that of the next one has ended. The place of the walk
+// is before the one that failed: the next run reads it, and what comes after it.
 func TestOvertakenInsertFails(t *testing.T) {
 	t.Parallel()
 	w := open(t)

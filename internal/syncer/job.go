@@ -16,10 +16,10 @@ type Params struct {
 	UpdatedBefore string
 	Page          string
 	Cursor        string
-	Filters       map[string]string // by the name of the filter; one that is not there has the name of the filter
+	Filters       map[string]string // by the name of the filter; default: that name
 }
 
-// filter is the name of the parameter of a filter.
+// filter returns the name of the parameter of a filter.
 func (p Params) filter(name string) string { return cmp.Or(p.Filters[name], name) }
 
 // Job is one run to make: a stream of an account. Its settings are taken literally: 0 means 0. NewJob fills in the
@@ -38,12 +38,12 @@ type Job struct {
 	MaxRejectedRatio float64       // share of the records read that may be unloadable, 0 to 1
 	ConfirmDeletes   bool          // deals: never delete a row that is there at its own address
 	DeleteAfterLists int           // products: complete lists in a row that lack a row, before it is deleted; at least 1
-	ResumeWithin     time.Duration // products: how old a checkpoint may be to go on from; 0: never
-	ReferenceLimit   int           // transactions: how many deals that they name are asked for at a time; 0: none
-	ReferenceRetry   time.Duration // transactions: how long until a deal that was not there is asked for again; 0: none
-	Timeout          time.Duration // how long the run may take once the stream is its own, but for a backfill; 0: no end
+	ResumeWithin     time.Duration // products: how old a checkpoint may be for a run to continue from it; 0: never
+	ReferenceLimit   int           // transactions: how many deals that they name are requested at a time; 0: none
+	ReferenceRetry   time.Duration // transactions: how long until a deal that was not found is requested again
+	Timeout          time.Duration // how long the run may take once it has the lease, except for a backfill; 0: no limit
 
-	Due             time.Time // when the run was to begin, by its schedule; zero: it has none
+	Due             time.Time // when the run should have begun, by its schedule; zero: no schedule
 	Full            bool      // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool      // stop before publishing, and leave nothing behind
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
@@ -72,25 +72,25 @@ func NewJob(account string, s *catalog.Stream, c *dealapi.Client) Job {
 // batchBytes is how much JSON makes a batch full, whatever Job.BatchRows says.
 const batchBytes = 6 << 20
 
-// overlap is how far before the watermark a run begins.
+// overlap returns how far before the watermark a run begins.
 func (j *Job) overlap() time.Duration { return max(j.Overlap, catalog.MinOverlap) }
 
-// overlapping is the time to pass to the filter so that everything that changed since t is read. It is the overlap
-// earlier, and one more millisecond, because the API leaves out rows of exactly that time.
+// overlapping returns the time to pass to the filter so that everything that changed since t is read. It is earlier by
+// the overlap and one more millisecond, because the API leaves out rows of exactly that time.
 func (j *Job) overlapping(t time.Time) time.Time { return t.Add(-j.overlap() - time.Millisecond) }
 
-// resumes reports whether a walk goes on from a checkpoint of that age.
+// resumes reports whether a walk continues from a checkpoint of that age.
 func (j *Job) resumes(age time.Duration) bool {
 	return !j.Full && j.ResumeWithin > 0 && age < j.ResumeWithin
 }
 
-// timestampLayout is how a filter takes a time: in UTC, with as many digits as the service's own.
+// timestampLayout is the format of a time in a filter: in UTC, with as many digits as the service's own times.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
-// FirstPage is the list operation of a stream for its first page alone.
+// FirstPage returns the query that lists a stream, for its first page alone.
 func FirstPage(s *catalog.Stream) dealapi.Query {
 	q := dealapi.Query{Path: s.Path, Ahead: -1}
 	switch s.Paging {
@@ -104,7 +104,7 @@ func FirstPage(s *catalog.Stream) dealapi.Query {
 	return q
 }
 
-// query is the list operation to read, after the given updatedAt (zero: all of it), from the given page on.
+// query returns the query that lists the rows after the given updatedAt (zero: all rows), from the given page on.
 func (j *Job) query(after time.Time, start string) dealapi.Query {
 	q := FirstPage(j.Stream)
 	q.Start, q.Ahead, q.PageParam = start, pagesAhead, j.Params.Page
@@ -117,7 +117,7 @@ func (j *Job) query(after time.Time, start string) dealapi.Query {
 	return q
 }
 
-// bound keeps a query to rows updated before a time, where that is not zero.
+// bound limits a query to rows updated before a time, unless that is zero.
 func (j *Job) bound(q *dealapi.Query, before time.Time) {
 	if before.IsZero() {
 		return
@@ -128,7 +128,7 @@ func (j *Job) bound(q *dealapi.Query, before time.Time) {
 	q.Params.Set(j.Params.UpdatedBefore, before.UTC().Format(timestampLayout))
 }
 
-// narrow keeps a query to one list of the scope.
+// narrow limits a query to one list of the scope.
 func (j *Job) narrow(q *dealapi.Query, filter map[string]string) {
 	for name, value := range filter {
 		if q.Params == nil {
@@ -138,7 +138,8 @@ func (j *Job) narrow(q *dealapi.Query, filter map[string]string) {
 	}
 }
 
-// FirstPages are the list operations of a scope for the first page of each list alone, with what each list contains.
+// FirstPages returns the queries for the first page of each list of the scope, and a name for each that
+// says what the list contains.
 func (j *Job) FirstPages() (names []string, queries []dealapi.Query) {
 	for _, filter := range j.Scope.Lists() {
 		q := FirstPage(j.Stream)

@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// workerRole is the test binary as a worker on a warehouse of its own, which is killed there.
+// workerRole makes the test binary a worker on a warehouse of its own, which the test kills.
 const workerRole = "worker"
 
 const (
@@ -65,8 +65,8 @@ func child(ctx context.Context) error {
 	return err
 }
 
-// digest is one line that tells two warehouses apart: rows and content of all views, the histories by their content.
-// Rows are hashed as text, since the hash of a NULL is NULL, which a sum leaves out.
+// digest returns one line that tells two warehouses apart: rows and content of all views, the histories by their
+// content. Rows are hashed as text, since the hash of a NULL is NULL, which a sum leaves out.
 func digest(ctx context.Context, w *warehouse.Warehouse) (string, error) {
 	var parts []string
 	for _, s := range catalog.All() {
@@ -134,7 +134,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what was on its way, so that Wait does not cut it off
+		for lines.Scan() { // output that is still on its way, so that Wait does not cut it off
 		}
 		if err := cmd.Wait(); err != nil {
 			killed++

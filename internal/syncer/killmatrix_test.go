@@ -29,7 +29,7 @@ func killCells(stream string) []killCell {
 	var cells []killCell
 	for number, step := range append([]matrixStep{{name: "decode", point: "decode"}}, matrixSteps...) {
 		for i, after := range []bool{false, true} {
-			// Dead before the decoding is dead after the body.
+			// Dying before the decoding is the same as dying after the body.
 			if step.at(stream) != "" && (step.name == "decode" && after || step.name != "decode" &&
 				inShortForm(slices.Index(kinds, stream), number, 2*i)) {
 				cells = append(cells, killCell{step, step.at(stream), after})
@@ -39,7 +39,7 @@ func killCells(stream string) []killCell {
 	return sampled(cells, slices.Index(kinds, stream))
 }
 
-// sampled are all cells where a wide sample is asked for, else one of them: the later in a run, the later the kind.
+// sampled returns all cells in a wide sample, else one of them: for a later kind, one that is later in the run.
 func sampled(cells []killCell, kind int) []killCell {
 	if enginetest.Wide() {
 		return cells
@@ -47,10 +47,9 @@ func sampled(cells []killCell, kind int) []killCell {
 	return cells[kind*len(cells)/len(kinds):][:1]
 }
 
-// TestKillMatrix kills a worker, with SIGKILL, before and after every step of every kind of run: in a wide sample, else
-// once in the middle of an incremental one. Each child first clears
-// up after the one before it and holds the views against the truth; then the world changes, and it dies in the run that
-// follows.
+// TestKillMatrix kills a worker, with SIGKILL, before and after every step of every kind of run. That is in a wide
+// sample; else it kills once, in the middle of an incremental run. Each child first clears up after the one before it
+// and compares the views with the truth; then the world changes, and it dies in the run that follows.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
 	chosen := kinds
@@ -80,7 +79,7 @@ func TestKillMatrix(t *testing.T) {
 	}
 }
 
-// TestKillMatrixChild is a life of the kill matrix; by itself it does nothing.
+// TestKillMatrixChild is one child of the kill matrix; by itself it does nothing.
 func TestKillMatrixChild(t *testing.T) {
 	cell := os.Getenv(matrixCell)
 	if cell == "" {

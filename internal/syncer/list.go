@@ -12,25 +12,25 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// list is the source that reads what a stream's list operation gives: all of it, or what changed after a time.
+// list is the source that reads what a stream's list operation returns: everything, or what changed after a time.
 type list struct {
 	session   *session
 	run       *run
 	reader    *pageReader
-	after     time.Time             // updatedAt after which rows are asked for; zero: all
+	after     time.Time             // updatedAt after which rows are requested; zero: all
 	watermark time.Time             // as it is stored
-	state     map[string]string     // to become true with what is read
-	place     *warehouse.Checkpoint // up to which a walk is staged, where that is not saved yet
+	state     map[string]string     // to store when what is read is published
+	place     *warehouse.Checkpoint // up to which a walk is staged, if that is not saved yet
 	placedAt  time.Time             // when a place was last saved
 	placed    uint64                // rows that were staged then
 }
 
-// placeEvery is how long a walk goes on at most without saving its place. A place is a row in a part of its own, which
-// costs as much as the staging of hundreds of products: so it is saved when as many rows have come as a full batch has,
-// and not after each batch that its bytes have filled.
+// placeEvery is the longest time for which a walk continues without saving its place. Saving it writes one row into a
+// part of its own, which costs as much as staging hundreds of products. So it is saved when BatchRows more rows are
+// staged or this time has passed, and not after each batch that was full because of its bytes.
 const placeEvery = 5 * time.Second
 
-// newList decides what is to be read: from where a walk was cut short, or after the watermark.
+// newList decides what to read: the rest of a walk that was cut short, or what changed after the watermark.
 func newList(ctx context.Context, s *session) (*list, error) {
 	l := &list{session: s, run: s.run}
 	if err := l.resume(ctx); err != nil {
@@ -49,8 +49,8 @@ func newList(ctx context.Context, s *session) (*list, error) {
 	return l, nil
 }
 
-// resume continues the walk that a checkpoint tells of, or clears it away when this run does not: it is too old, or its
-// rows are not there.
+// resume makes this run continue the walk of the stored checkpoint. If the run cannot continue it, because the
+// checkpoint is too old or its rows are gone, resume clears the walk away.
 func (l *list) resume(ctx context.Context) error {
 	s, r := l.session, l.run
 	if r.Stream.Kind != catalog.Walk || s.job.DryRun {
@@ -71,7 +71,7 @@ func (l *list) resume(ctx context.Context) error {
 		s.log.Info("not continuing an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
 		return errors.Join(earlier.ClearCheckpoint(ctx), earlier.Discard(ctx))
 	}
-	// What was staged after the checkpoint is read again; the rows that are there already do no harm, but count.
+	// What was staged after the checkpoint is read again. The rows that are there already do no harm, but are counted.
 	r.Run, r.checkpoint, r.surplus = walk, c, staged-c.Totals.Staged
 	return nil
 }
@@ -168,8 +168,8 @@ func (l *list) readAll(ctx, fetching context.Context) (seen *seen, err error) {
 }
 
 // catchUp reads what has changed since a full read of the stream began: an item that changes may move to a page that
-// was read already, and would look as if it were gone. It reads in ranges of time, since what changes moves to a range
-// that is read later (sweep). Where that is not possible, nothing is deleted.
+// was read already, and would look as if it were gone. It reads in ranges of time, because what changes moves to a
+// range that is read later (sweep). If that is not possible, nothing is deleted.
 func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	job := l.session.job
 	if job.Stream.Kind != catalog.Incremental || !job.Full || s.gap != "" || s.still || s.rising {
@@ -179,12 +179,11 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	more.outside = 0 // incremental runs warn of it
+	more.outside = 0 // incremental runs warn about it
 	s.add(more)
 	if more.gap != "" {
 		s.unsure = true
-		l.run.warn("rows that are gone were not deleted: what changed while the list was read could not be told, since " +
-			more.gap)
+		l.run.warn("deleted rows were kept, because the changes made while the list was read are unknown: " + more.gap)
 	}
 	return nil
 }
@@ -206,8 +205,8 @@ func (l *list) insert(ctx context.Context, f filled) ([]decode.Reject, error) {
 	return l.run.insert(ctx, f.number, f.batch)
 }
 
-// stage keeps what cannot be loaded of a batch, and notes how far a walk has come: all batches up to this one are
-// inserted, so nothing before its place is missing (syncer-14).
+// stage stores the rejects of a batch, and notes how far a walk is: all batches up to this one are inserted, so nothing
+// before its place is missing (syncer-14).
 func (l *list) stage(ctx context.Context, f filled) error {
 	s, r := l.session, l.run
 	if err := r.keep(ctx, f.refused, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
@@ -222,9 +221,9 @@ func (l *list) stage(ctx context.Context, f filled) error {
 	return l.savePlace(ctx)
 }
 
-// leavePlace saves the place of a walk that ends with an error, so that the next run goes on from its last batch. Where
-// another worker has taken the stream over, the place is that one's. A warehouse that does not answer is not waited for:
-// without the place, some pages are read again.
+// leavePlace saves the place of a walk that ends with an error, so that the next run continues after its last batch. If
+// another worker has taken over the stream, that worker has its own place. leavePlace does not wait long for a
+// warehouse that does not answer: without the place, only some pages are read again.
 func (l *list) leavePlace(ctx context.Context, cause error) {
 	if l.place == nil || errors.Is(cause, warehouse.ErrLeaseLost) || !resumable(cause) {
 		return
@@ -241,7 +240,7 @@ func (l *list) leavePlace(ctx context.Context, cause error) {
 	}
 }
 
-// savePlace saves up to where a walk is staged, so that the next run goes on from there.
+// savePlace saves how far a walk is staged, so that the next run can continue from there.
 func (l *list) savePlace(ctx context.Context) error {
 	c := l.place
 	c.SavedAt = l.session.now(l.session.local())

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// patience is what tests give where the product has a bound that they are not about: how long a run that is stopped may
-// take for what is in hand, a service for an answer, a statement for its attempts. A machine may be very slow.
+// patience replaces time limits of the product in tests that are not about these limits: for what a stopped run has in
+// hand, for an answer of a service, for the attempts of a statement. A machine may be very slow.
 const patience = 10 * time.Minute
 
 // open gives the test a migrated database of its own.
@@ -50,7 +50,7 @@ func serve(t testing.TB, o apisim.Options) *world {
 	return &world{Sim: sim, url: url}
 }
 
-// failAfter answers the path with 503 after so many requests.
+// failAfter answers the path with 503 after this number of requests.
 func (x *world) failAfter(path string, requests int) {
 	x.ResetLog()
 	x.SetFault(func(*http.Request) apisim.Fault {
@@ -79,7 +79,7 @@ func newClient(t testing.TB, account, url, key string) *dealapi.Client {
 	return c
 }
 
-// jobs are one run of each stream of the account, or of those named.
+// jobs returns a job for each stream of the account, or for each of those named.
 func (x *world) jobs(t testing.TB, account string, streams ...string) []Job {
 	t.Helper()
 	if len(streams) == 0 {
@@ -96,7 +96,8 @@ func jobsOf(t testing.TB, c *dealapi.Client, account string, streams ...string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the service no longer lists is to be gone after one run: the tests compare with the truth after each.
+		// What the service no longer lists must be gone after one run, because the tests compare
+		// with the truth after each.
 		job := NewJob(account, s, c)
 		job.DeleteAfterLists = 1
 		jobs = append(jobs, job)
@@ -114,7 +115,7 @@ func beside(t *testing.T) {
 	}
 }
 
-// some are the streams that are given, or all where a wide sample is asked for.
+// some returns the given streams, or all streams in a wide sample.
 func some(streams ...string) []string {
 	if enginetest.Wide() {
 		return catalog.Names()
@@ -122,7 +123,7 @@ func some(streams ...string) []string {
 	return streams
 }
 
-// sync runs the jobs and wants them all to succeed.
+// syncAll runs the jobs and wants them all to succeed.
 func syncAll(t testing.TB, w *warehouse.Warehouse, jobs []Job) map[string]warehouse.RunRecord {
 	t.Helper()
 	s, err := New(Options{Warehouse: w, Grace: patience})

@@ -25,10 +25,11 @@ type matrixStep struct {
 	point   string // {stream}: its name
 	heals   bool   // a fault that happens once is retried
 	visible bool   // when the run ends here, what it read may be visible
-	done    bool   // the run is over but for clearing up, which the next one does where this one can't
+	done    bool   // only clearing up is left, which the next run does if this one cannot
 }
 
-// matrixSteps are the steps of a run in their order. The matrix is these times the faults times the kinds of stream.
+// matrixSteps are the steps of a run in their order. The matrix combines each step with each fault
+// and each kind of stream.
 var matrixSteps = []matrixStep{
 	{name: "lease", point: "INSERT sync_state_log lease"},
 	{name: "run row", point: "INSERT sync_runs_log", visible: true},
@@ -49,7 +50,7 @@ var matrixSteps = []matrixStep{
 	{name: "release", point: "INSERT sync_state_log lease cleared", visible: true, done: true},
 }
 
-// at is the point of the seam for a stream; "" when the stream has no such step.
+// at returns the point of the seam for a stream, "" if the stream has no such step.
 func (s matrixStep) at(stream string) string {
 	walk := stream == "products"
 	if derived := s.name == "keys" || s.name == "live"; derived && stream != "transactions" {
@@ -70,8 +71,8 @@ func inShortForm(kind, step, fault int) bool {
 	return os.Getenv(wholeMatrix) != "" || (kind+step+fault)%4 == 0 && (step+2*kind)%3 == 2
 }
 
-// inFewest picks, of those in short form, the ones that are tried when no wide sample is asked for: every fourth step
-// for one kind, and every other of those that a walk has.
+// inFewest picks, from the cells in short form, those that are tried without a wide sample: every fourth step for one
+// kind, and every second step of a walk.
 func inFewest(kind, step int) bool {
 	walk := kinds[kind] == "products"
 	if enginetest.Wide() || os.Getenv(wholeMatrix) != "" || walk && step%4 == 1 {
@@ -80,8 +81,8 @@ func inFewest(kind, step int) bool {
 	return step%4 == 0 && (step%3 != 2 || walk == (step%4 == 0))
 }
 
-// chosenKinds are all kinds of stream where a wide sample is asked for, else one that keeps state: an incremental one
-// for even numbers, a walk for odd ones.
+// chosenKinds returns all kinds of stream in a wide sample, else one that keeps state: an incremental one for even
+// numbers, a walk for odd ones.
 func chosenKinds(number int) []string {
 	if enginetest.Wide() {
 		return kinds
@@ -97,7 +98,7 @@ func TestFaultMatrix(t *testing.T) {
 	w := open(t)
 	for kind, stream := range kinds {
 		if !enginetest.Wide() && stream == "coupons" {
-			continue // the smallest sample is of the kinds that keep state, and of the list that is a bare array
+			continue // the smallest sample has the kinds that keep state, and the list that is a bare array
 		}
 		t.Run(stream, func(t *testing.T) {
 			beside(t)
@@ -129,7 +130,7 @@ type cell struct {
 	turns  int
 }
 
-// clean is a run without a fault, after which nothing of what was before it shows.
+// clean makes a run without a fault, after which nothing is left of the faults before it.
 func (c *cell) clean(t *testing.T) {
 	t.Helper()
 	if _, err := c.Run(t.Context(), c.job(t, c.stream, c.stream)); err != nil {
@@ -148,7 +149,7 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	if fault == "hang" {
 		c.grace, c.cleanupTimeout = 50*time.Millisecond, 2*time.Second // what hangs here never ends by itself
 		if release {
-			c.grace = c.cleanupTimeout // which it has from its beginning, and not from when the run is stopped
+			c.grace = c.cleanupTimeout // releasing is limited from its beginning, not from when the run is stopped
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,7 +157,7 @@ func (c *cell) fail(t *testing.T, step matrixStep, fault string) {
 	var hits atomic.Int64
 	c.seam.set(inject(step.at(c.stream), fault, cancel, &hits))
 	_, err := c.Run(ctx, c.job(t, c.stream, c.stream))
-	for release && hits.Load() == 0 { // a slow machine looks at the lease for longer than that
+	for release && hits.Load() == 0 { // on a slow machine, checking the lease takes longer than that
 		expireLeases(t, c.store, c.stream)
 		c.grace *= 2
 		_, err = c.Run(ctx, c.job(t, c.stream, c.stream))
@@ -194,7 +195,7 @@ func inject(point, fault string, stop context.CancelFunc, hits *atomic.Int64) ho
 	}
 }
 
-// checkEnd wants the documented end of a run.
+// checkEnd wants the run to end as documented.
 func checkEnd(t *testing.T, step matrixStep, fault string, err error) {
 	t.Helper()
 	var api *dealapi.Error
@@ -217,8 +218,8 @@ func checkEnd(t *testing.T, step matrixStep, fault string, err error) {
 	}
 }
 
-// TestDecodeFaults covers the step that touches nothing outside: a page of things that are no records, once and always,
-// and a consumer that stands still behind it.
+// TestDecodeFaults covers the step that touches nothing outside: pages whose items are no records, once and always, and
+// a run that is stopped while it decodes.
 func TestDecodeFaults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -267,7 +268,7 @@ func TestDecodeFaults(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := v.Run(ctx, job); err == nil { // what was stopped behind its last page is finished
+			if _, err := v.Run(ctx, job); err == nil { // a run that is stopped after its last page is finished
 				checkTruth(t, w, x, stream, stream)
 			} else if stream == "payouts" {
 				t.Errorf("all of the list was read: %v", err)

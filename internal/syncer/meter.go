@@ -10,7 +10,7 @@ import (
 type Windows struct {
 	Total   int // all windows of the range
 	Done    int // windows that need not be read again: they are staged, or readers see them
-	Earlier int // those of them that were when this run began
+	Earlier int // how many of these were done when this run began
 }
 
 // meter adds up the progress of windows that are read side by side.
@@ -36,7 +36,7 @@ func (m *meter) drop(r *run) {
 	delete(m.live, r)
 }
 
-// finish notes that so many windows need not be read again.
+// finish notes that this many more windows need not be read again.
 func (m *meter) finish(windows int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

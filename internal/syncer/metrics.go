@@ -10,11 +10,11 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Metrics are what the runs of a process tell a Prometheus registry. nil Metrics count nothing.
+// Metrics counts what the runs of a process do, for a Prometheus registry. A nil *Metrics counts nothing.
 //
 // Records are counted when readers see them and the state has moved, so that what the counters say is in the warehouse.
 type Metrics struct {
-	standing *standing // where the streams stand: gauges that outlive the process
+	standing *standing // the state of the streams: gauges that outlive the process
 
 	runs       *prometheus.CounterVec
 	duration   *prometheus.HistogramVec
@@ -98,7 +98,7 @@ var (
 	guards = []string{GuardDeletes, GuardRejects}
 )
 
-// counters are those labelled with account and stream alone, of every stream.
+// counters returns the counters that are labelled with account and stream alone, and that every stream has.
 func (m *Metrics) counters() []*prometheus.CounterVec {
 	return []*prometheus.CounterVec{m.pages, m.reread, m.unknown, m.panics, m.read, m.inserted, m.updated, m.deleted,
 		m.outside, m.unchanged, m.rejected}
@@ -186,7 +186,7 @@ func (m *Metrics) ended(job Job, record warehouse.RunRecord, err error, started,
 		m.panics.WithLabelValues(account, stream).Inc()
 	}
 	if record.Mode == warehouse.ModeBackfill {
-		return // it was asked for, and says nothing of the freshness of the stream
+		return // somebody asked for it, and it says nothing about the freshness of the stream
 	}
 	switch record.Outcome {
 	case warehouse.OutcomeSuccess:
@@ -198,7 +198,7 @@ func (m *Metrics) ended(job Job, record warehouse.RunRecord, err error, started,
 
 // published counts what has become visible, after the state has moved.
 func (m *Metrics) published(r warehouse.RunRecord) {
-	if m == nil || r.Mode == warehouse.ModeReferences { // what no list has, readers of the stream do not see
+	if m == nil || r.Mode == warehouse.ModeReferences { // readers of a stream do not see what no list has
 		return
 	}
 	for vec, n := range map[*prometheus.CounterVec]uint64{
@@ -210,7 +210,7 @@ func (m *Metrics) published(r warehouse.RunRecord) {
 	m.standing.published(r)
 }
 
-// Recovered counts what was published when runs that had died were finished.
+// Recovered counts what was published when dead runs were finished.
 func (m *Metrics) Recovered(finished []warehouse.Intent) {
 	for _, in := range finished {
 		m.published(in.Record)

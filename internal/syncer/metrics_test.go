@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// value is the present value of a counter or a gauge.
+// value returns the present value of a counter or a gauge.
 func value(t *testing.T, m prometheus.Metric) float64 {
 	t.Helper()
 	var d dto.Metric
@@ -24,7 +24,7 @@ func value(t *testing.T, m prometheus.Metric) float64 {
 	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
 }
 
-// gathered is the value of the only series of a metric; false when there is none.
+// gathered returns the value of the only series of a metric, and false if there is none.
 func gathered(t *testing.T, registry *prometheus.Registry, name string) (float64, bool) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -39,8 +39,8 @@ func gathered(t *testing.T, registry *prometheus.Registry, name string) (float64
 	return 0, false
 }
 
-// Records count when readers see them and the state has moved, and once, whichever run finishes the publication. For
-// wide samples: TestFinishedAtOpening finishes the publications of others.
+// Records are counted when readers see them and the state has moved. They are counted once, whichever run finishes the
+// publication. For wide samples: TestFinishedAtOpening finishes the publications of others.
 func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 			c.clean(t)
 			count, read := float64(x.Count("coupons", "")), 1.0
 			if step.published {
-				read = 2 // by the run that was finished, and by the one that finished it
+				read = 2 // the run that was finished, and the one that finished it
 			}
 			if n := value(t, c.metrics.inserted.WithLabelValues("coupons", "coupons")); n != count {
 				t.Errorf("%v inserted, of %v", n, count)
@@ -99,7 +99,7 @@ func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 	}
 }
 
-// The lag is by the API's clock, and ages by the warehouse's; both grow while nothing runs.
+// The lag is measured by the API's clock, and ages by the warehouse's. Both grow while nothing runs.
 func TestLagAndAge(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -126,7 +126,7 @@ func TestLagAndAge(t *testing.T) {
 	}
 	took := time.Since(now).Seconds() // the clocks of the metrics and of the world stood still meanwhile
 	lag, _ := gathered(t, registry, "dealhouse_watermark_lag_seconds")
-	// The world's clock is not ours, so only the API's clock gives a lag of this size.
+	// The world's clock differs from ours, so only the API's clock gives a lag of this size.
 	if want := x.Now().Sub(record.Watermark).Seconds(); math.Abs(lag-want) > 60+took {
 		t.Errorf("the lag is %v s, by the API's clock %v s", lag, want)
 	}
@@ -139,7 +139,7 @@ func TestLagAndAge(t *testing.T) {
 		t.Errorf("the age grew by %v s in an hour", age-before)
 	}
 
-	// A process that begins anew knows the same from the warehouse.
+	// A new process learns the same from the warehouse.
 	all, err := w.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestLagAndAge(t *testing.T) {
 	}
 }
 
-// A guard that stops a run is counted by its name, and what the service sent beside the interface as well. For wide
+// A guard that stops a run is counted by its name. Fields that the interface does not name are counted too. For wide
 // samples: it is about counting alone.
 func TestTripsAndNoise(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -177,7 +177,7 @@ func TestTripsAndNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 3 { // of few records, a few that cannot be loaded do not stop an incremental run
+	for i := range 3 { // among few records, some that cannot be loaded do not stop an incremental run
 		if err := x.Append("transactions", "acme", fmt.Appendf(nil, `{"cashback":%d}`, i)); err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,8 @@ func setting(t *testing.T, name string, value int) int {
 	return value
 }
 
-// TestModel lets things go wrong at random, while a reader asks the views all along, and then wants one clean sync to
-// put everything right. All histories share one warehouse, an account each. For wide samples, or where a number of
+// TestModel lets things go wrong at random, while a reader queries the views all the time. Then it wants one clean sync
+// to put everything right. All histories share one warehouse, an account each. For wide samples, or where a number of
 // histories is asked for: TestTruth has a history that is written out.
 func TestModel(t *testing.T) {
 	if os.Getenv(modelHistories) == "" {
@@ -105,7 +105,7 @@ func newHistory(t *testing.T, w *warehouse.Warehouse, seed uint64) *history {
 		VanishedCursorNotFound: r.IntN(2) == 0,
 	}
 	if r.IntN(4) == 0 {
-		// The workers' own clocks stand in for the server's, and are up to 10 minutes off.
+		// The workers' own clocks replace the server's, and are up to 10 minutes off.
 		o.Settings.OmitDate, o.Now = true, time.Now().UTC().Truncate(time.Second)
 	}
 	h.shifting = r.IntN(2) == 0
@@ -126,7 +126,7 @@ func (h *history) note(format string, args ...any) {
 	h.events = append(h.events, fmt.Sprintf(format, args...))
 }
 
-// jobs are runs of some streams, never none.
+// jobs returns jobs for some streams, at least one.
 func (h *history) jobs(t *testing.T, v *worker) (jobs []Job) {
 	t.Helper()
 	for len(jobs) == 0 {
@@ -142,7 +142,7 @@ func (h *history) jobs(t *testing.T, v *worker) (jobs []Job) {
 	return jobs
 }
 
-// quiet lets a worker's steps pass, and tells the reader of them.
+// quiet lets a worker's steps pass, and tells the reader about them.
 func (h *history) quiet(v *worker, r *reader) { v.seam.set(r.watch) }
 
 // change does something to the world, between runs or, from within a request, while a list is read.
@@ -175,7 +175,7 @@ func (h *history) change(t *testing.T) {
 	}
 }
 
-// event is a change and a run, or several, with something that happens to them. Errors are no failures here: what
+// event makes a change and a run, or several runs, and lets something happen to them. Errors are no failures here: what
 // counts is what readers see meanwhile, and what is there in the end.
 func (h *history) event(t *testing.T, r *reader) {
 	t.Helper()
@@ -205,10 +205,10 @@ func (h *history) event(t *testing.T, r *reader) {
 			return fmt.Errorf("%w: %s", errInjected, step)
 		})
 		h.run(t, t.Context(), v, jobs, fmt.Sprintf("with a fault at call %d", n))
-	case 3: // from one moment on the process does nothing any more
+	case 3: // from one moment on, the process does nothing any more
 		var calls atomic.Int64
 		v.seam.set(func(ctx context.Context, step string, after bool) error {
-			err := r.watch(ctx, step, after) // what has happened is there for readers, though its worker is dead
+			err := r.watch(ctx, step, after) // readers see what has happened, though the worker is dead
 			if calls.Add(1) >= n {
 				return errInjected
 			}
@@ -227,7 +227,7 @@ func (h *history) event(t *testing.T, r *reader) {
 		})
 		h.run(t, ctx, v, jobs, fmt.Sprintf("stopped at call %d", n))
 		cancel()
-	case 5: // two at once
+	case 5: // two runs at once
 		both := h.jobs(t, other)
 		var group sync.WaitGroup
 		group.Go(func() { _ = other.All(t.Context(), both) })
@@ -325,7 +325,7 @@ func (h *history) disturb() {
 }
 
 // finishCleanly is the one clean sync. Transactions are read in full where their list may have shifted while it was
-// read; a walk is begun anew, since one that goes on shows pages of an older world.
+// read; a walk is begun again, because one that continues shows pages of an older world.
 func (h *history) finishCleanly(t *testing.T, r *reader) {
 	t.Helper()
 	v := h.workers[0]

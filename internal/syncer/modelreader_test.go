@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// states are the contents that a view may show: nothing, and what was there right after each publication. A state is a
-// digest of all rows.
+// states has the contents that a view may show: nothing, and what was there right after each publication. A state
+// is a digest of all rows.
 type states struct {
 	mu    sync.Mutex
 	legal map[string]map[string]bool
@@ -26,7 +26,7 @@ func newStates() *states {
 	return s
 }
 
-// reader asks the views whenever a worker has come a step further, and all the time meanwhile.
+// reader queries the views without pause, and whenever a worker has done a step that matters.
 type reader struct {
 	w       *warehouse.Warehouse
 	account string
@@ -69,7 +69,7 @@ func watch(t *testing.T, w *warehouse.Warehouse, account string, s *states) *rea
 	return r
 }
 
-// digest is the content of a view: how many rows, and what they hold.
+// digest returns the number of rows of a view and of their keys, and a text that identifies its content.
 func (r *reader) digest(stream string) (rows, keys uint64, text string, err error) {
 	s, err := catalog.Find(stream)
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *reader) read(stream string) {
 	r.seen[stream][text] = true
 }
 
-// watch is part of the workers' hooks: the reader is woken before and after what matters, and what is shown right after
-// a publication is a legal state.
+// watch is part of the workers' hooks. It wakes the reader before and after steps that matter. What a view shows right
+// after a publication is a legal state.
 func (r *reader) watch(_ context.Context, step string, after bool) error {
 	if strings.HasPrefix(step, "ALTER TABLE") || strings.HasPrefix(step, "INSERT sync_state_log intent") {
 		select {
@@ -118,7 +118,7 @@ func (r *reader) register(stream string) error {
 	return err
 }
 
-// stop ends the reader, and holds what it has seen against the legal states.
+// stop ends the reader, and compares what it has seen with the legal states.
 func (r *reader) stop(t *testing.T) {
 	t.Helper()
 	close(r.done)

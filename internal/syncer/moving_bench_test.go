@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkMovingList loads 100,000 transactions on pages of 10, of which one in a hundred changes while they are read.
-// It tells the requests for each page of the list, which are 1 where nothing had to be read again.
+// It reports the number of requests per page of the list, which is 1 if nothing had to be read again.
 func BenchmarkMovingList(b *testing.B) {
 	for _, order := range []apisim.Order{apisim.ByID, apisim.ByUpdatedAsc, apisim.ByUpdatedDesc, apisim.Shuffled} {
 		for name, perPage := range map[string]float64{"still": 0, "moving": .1} {

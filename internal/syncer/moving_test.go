@@ -38,9 +38,9 @@ func numberFrom(t *testing.T, name string, standard uint64) uint64 {
 	return n
 }
 
-// TestMovingLists reads lists that move between any two pages, in each order, with each kind of cursor. After each run
-// all that the watermark stands for is loaded, and no row is gone that the service had all the time. After a quiet run
-// the views equal the truth.
+// TestMovingLists reads lists that move between any two pages, in each order, with each kind of cursor. After each
+// run, everything up to the watermark is loaded, and no row is gone that the service had all the time. After a quiet
+// run the views equal the truth.
 func TestMovingLists(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -89,7 +89,7 @@ func newMoving(t *testing.T, w *warehouse.Warehouse, seed uint64) *moving {
 		CursorMustMatch: chance.IntN(2) == 0, FeedOffsets: chance.IntN(2) == 0,
 		DateSkew: []time.Duration{0, 0, time.Hour, -time.Hour}[chance.IntN(4)],
 	}
-	// The clock of the service moves with the events, and must not run away from ours.
+	// The clock of the service moves with the events, and must not get far ahead of ours.
 	m.movement = apisim.Movement{
 		Seed: seed, PerPage: []float64{.05, .3, 1, 3}[chance.IntN(4)], Aim: []float64{0, .3, 1}[chance.IntN(3)],
 		Insert: 1, Update: 2, Delete: float64(chance.IntN(2)), Step: time.Millisecond, MaxEvents: 300,
@@ -184,14 +184,14 @@ func (m *moving) run(full bool) {
 		}
 	}
 	if until := record.Watermark; !until.IsZero() {
-		if m.Settings().DateSkew > 0 { // then nobody knows when the run began: the overlap of the next one makes up for it
+		if m.Settings().DateSkew > 0 { // the start of the run is not known: the overlap of the next one makes up for that
 			until = until.Add(-catalog.DefaultOverlap)
 		}
 		missing(m, m.truth(), shown, until)
 	}
 }
 
-// missing wants the rows to be shown that have not changed after a time, as they are.
+// missing wants every row that has not changed after a time (zero: every row) to be shown as the truth has it.
 func missing(m *moving, truth, shown map[string]map[string]string, until time.Time) {
 	for key, row := range truth {
 		if !until.IsZero() && updatedAt(m.T, row).After(until) {
@@ -216,7 +216,7 @@ func updatedAt(t *testing.T, row map[string]string) time.Time {
 }
 
 // TestMovingBackfill backfills a range while its rows leave it, in ordinary keyset SQL: a cursor whose row has left the
-// window marks the place that it would have, which is the end. No window is done that lacks a row of the range. For
+// window marks the place that it would have, which is the end. A window that lacks a row of the range is not done. For
 // wide samples: TestMovingLists moves rows while they are read.
 func TestMovingBackfill(t *testing.T) {
 	enginetest.OnlyWide(t)

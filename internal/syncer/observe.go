@@ -14,7 +14,7 @@ type Observer struct {
 	Ended func(Job, warehouse.RunRecord)
 }
 
-// observed tells the observer of what is done as a run of the session.
+// observed calls the observer before and after the work that counts as a run of the session.
 func (s *session) observed(ctx context.Context, do func() error) error {
 	if s.observer == nil || s.job.DryRun {
 		return do()
@@ -22,7 +22,7 @@ func (s *session) observed(ctx context.Context, do func() error) error {
 	id := s.run.ID
 	record := func() warehouse.RunRecord {
 		r := s.run.record
-		r.RunID = id // not that of the last of several
+		r.RunID = id // not the id of the last of several runs
 		return r
 	}
 	s.observer.Began(s.job, record())

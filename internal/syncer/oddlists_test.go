@@ -30,7 +30,7 @@ type oddList struct {
 	less     func(a, b *item) int
 	offsets  bool // cursors are opaque
 	requests int
-	before   func(cursor string) // each page; the list is its own meanwhile
+	before   func(cursor string) // called before each page; may change the list
 	mu       sync.Mutex
 }
 
@@ -105,7 +105,7 @@ func byUpdated(a, b *item) int { return a.updated.Compare(b.updated) }
 
 func byCreation(a, b *item) int { return a.created - b.created }
 
-// minutes are rows that changed a minute after each other, until two days ago.
+// minutes returns rows that changed a minute after each other, until two days ago.
 func minutes(rows int, id func(n int) string) []*item {
 	var all []*item
 	for n := range rows {

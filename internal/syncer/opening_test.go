@@ -40,7 +40,7 @@ func TestFinishedAtOpening(t *testing.T) {
 	}
 }
 
-// dieAfter kills what is behind the seam once a step is done: nothing that it tries later happens.
+// dieAfter lets the worker die once a step is done: nothing that it tries later happens.
 func dieAfter(s *seam, point string) {
 	var dead atomic.Bool
 	s.set(func(_ context.Context, step string, after bool) error {

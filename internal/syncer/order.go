@@ -10,11 +10,11 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// span is the rows that a page gave, in the batch that they were decoded into.
+// span is the rows of one page, as a part of the batch that they were decoded into.
 type span struct {
 	batch    *decode.Batch
 	from, to int
-	first    string // id of the page's first record, as it stands there; "" when it has none
+	first    string // id of the page's first record, as the page spells it; "" if there is none
 }
 
 func (s span) ids() []uuid.UUID {
@@ -24,7 +24,7 @@ func (s span) ids() []uuid.UUID {
 	return nil
 }
 
-// updates are the updatedAt of the rows, in milliseconds; 0 where there is none.
+// updates returns the updatedAt of the rows, in milliseconds; 0 for a row without one.
 func (s span) updates() []int64 {
 	if i := s.batch.Stream.VersionField(); i >= 0 {
 		return s.batch.Columns[i].Ints[s.from:s.to]
@@ -32,7 +32,7 @@ func (s span) updates() []int64 {
 	return nil
 }
 
-// firstUpdated is the updatedAt of the page's first record, 0 when it is not known.
+// firstUpdated returns the updatedAt of the page's first record, 0 if it is not known.
 func (s span) firstUpdated() int64 {
 	updates := s.updates()
 	if len(updates) == 0 || s.batch.Key(s.from) != canonical(s.first) {
@@ -41,7 +41,7 @@ func (s span) firstUpdated() int64 {
 	return updates[0]
 }
 
-// last is the id of the last row.
+// last returns the id of the last row.
 func (s span) last() string {
 	if s.from == s.to {
 		return ""
@@ -49,7 +49,7 @@ func (s span) last() string {
 	return s.batch.Key(s.to - 1)
 }
 
-// at is the row with an id, -1 when there is none.
+// at returns the number of the row with an id, -1 if there is none.
 func (s span) at(id string) int {
 	want, err := uuid.Parse(id)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s span) at(id string) int {
 	return slices.Index(s.ids(), want)
 }
 
-// canonical is an id as Batch.Key writes it.
+// canonical returns an id as Batch.Key writes it.
 func canonical(id string) string {
 	if parsed, err := uuid.Parse(id); err == nil {
 		return parsed.String()
@@ -70,16 +70,16 @@ func canonical(id string) string {
 // updatedAt, in which an item that changes moves to the end.
 type order struct {
 	pairs      int  // of rows that followed each other on one page
-	begun      bool // last and lastTime are those of the row before
+	begun      bool // last and lastTime belong to the row before
 	last       uuid.UUID
 	lastTime   int64
 	up, down   bool // ids went up, went down
-	late, fell bool // times went on, went back
+	late, fell bool // times went forward, went back
 	unknown    bool // a time was not known
 }
 
-// enoughPairs is how many pairs of rows it takes for an order to be no chance. Only pairs on one page count for it,
-// since the next page may begin anywhere; but all pairs count against it.
+// enoughPairs is the number of pairs of rows that show that an order is not chance. Only pairs on one page count as
+// evidence for an order, because the next page may begin anywhere. All pairs count as evidence against it.
 const enoughPairs = 24
 
 // restart says that the next row does not follow the last one.
@@ -105,15 +105,15 @@ func (o *order) add(rows span) {
 	}
 }
 
-// byID reports the order of ids. A list by updatedAt, in which items do move, looks the same where ids are given in the
-// order of time. Only times that go both on and back prove that it is not such a list.
+// byID reports that the list is in the order of ids. A list by updatedAt, in which items do move, looks the same if ids
+// are assigned in the order of time. Only times that go both forward and back prove that it is not such a list.
 func (o *order) byID() bool {
 	return o.pairs >= enoughPairs && o.up != o.down && o.late && o.fell && !o.unknown
 }
 
 func (o *order) byTime() bool { return o.pairs >= enoughPairs && o.late && !o.fell && !o.unknown }
 
-// sequence is a sum over what a walk from the beginning of a list saw, in its order.
+// sequence is a hash of the rows that a walk read, in their order.
 type sequence struct {
 	hash  maphash.Hash
 	whole bool // the walk began at the first page

@@ -20,7 +20,7 @@ import (
 )
 
 // TestWarehouseComesBack refuses the connection at the first of each kind of statement, and loses the answer to the
-// second: each run ends well, and as if nothing had happened.
+// second: each run succeeds, as if nothing had happened.
 func TestWarehouseComesBack(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -67,7 +67,8 @@ func TestWarehouseComesBack(t *testing.T) {
 	}
 }
 
-// TestRunTimeout ends a walk whose service stands still. It has failed, and the next one goes on from there.
+// TestRunTimeout lets the deadline end a walk whose service stands still. The walk has failed, and
+// the next one continues it.
 func TestRunTimeout(t *testing.T) {
 	t.Parallel()
 	options := smallWorld()
@@ -80,7 +81,7 @@ func TestRunTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, stood := stalled(t, s, x, job)
-	for ; !stood; first, stood = stalled(t, s, x, job) { // a slow machine does not come that far in the time
+	for ; !stood; first, stood = stalled(t, s, x, job) { // a slow machine does not get that far in the time
 		job.Timeout, job.Full = 2*job.Timeout, true
 	}
 	x.SetBefore(nil)
@@ -93,8 +94,8 @@ func TestRunTimeout(t *testing.T) {
 	}
 }
 
-// stalled makes a run that ends by its deadline: the service stands still from the fifth request on. stood says that
-// the run came to that.
+// stalled makes a run that ends by its deadline: the service stands still from the fifth request on. stood says
+// that the run got that far.
 func stalled(t *testing.T, s *Syncer, x *world, job Job) (record warehouse.RunRecord, stood bool) {
 	t.Helper()
 	var requests atomic.Int64

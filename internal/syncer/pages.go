@@ -14,27 +14,28 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// pageReader reads pages of a stream's list, counts them in a run, and has what it read staged.
+// pageReader reads pages of a stream's list, counts them in a run, and stages what it read.
 type pageReader struct {
 	session    *session
 	run        *run
-	before     time.Time // read only rows updated before; zero: no such border
-	strict     bool      // end with errUnfiltered when most rows are outside of what was asked for
-	batchBytes int       // of JSON, from which on a batch is full
-	// insert writes a batch beside the one before it, which may not be written yet; nil: stage does everything.
+	before     time.Time // read only rows updated before this; zero: no such border
+	strict     bool      // end with errUnfiltered if most rows are outside the requested range
+	batchBytes int       // bytes of JSON that make a batch full
+	// insert writes a batch. The one before it may not be written yet. If insert is nil, stage does everything.
 	insert func(context.Context, filled) ([]decode.Reject, error)
 	stage  func(context.Context, filled) error // in the order of the batches, each after its insert
 	report func()                              // called after each page
 }
 
-// filled is a batch that is ready to be staged, with what is true once it and those before it are.
+// filled is a batch that is ready to be staged. next and totals are valid once this batch and
+// those before it are staged.
 type filled struct {
 	batch   *decode.Batch
 	next    string // page after the batch
 	last    bool   // no batch follows
 	totals  warehouse.Totals
-	number  int             // where it is inserted beside others
-	refused []decode.Reject // by that insert
+	number  int             // its batch number, if it is inserted beside others
+	refused []decode.Reject // by the warehouse, in that insert
 }
 
 // readChain reads one chain of pages.
@@ -42,8 +43,8 @@ func (r *pageReader) readChain(ctx, fetching context.Context, after time.Time, s
 	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
 }
 
-// readPages lets a chain read what it has to. Decoding and staging work side by side: a few batches go round between
-// them, so memory is bounded whatever the list's length.
+// readPages calls read for each list of the scope, with a chain to read it by. Decoding and staging run side by side
+// and pass a few batches to and fro, so memory is bounded, however long the list is.
 func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, read func(*chain) error) (*seen, error) {
 	group, staging := errgroup.WithContext(ctx)
 	fetching, stop := context.WithCancelCause(fetching)
@@ -51,7 +52,7 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	defer context.AfterFunc(staging, func() { stop(context.Cause(staging)) })()
 	inserts := r.inserts()
 	full, empty := make(chan filled), make(chan *decode.Batch, inserts+1)
-	for range inserts + 1 { // one is decoded into
+	for range inserts + 1 { // one more, to decode into
 		empty <- decode.NewBatch(r.run.Stream)
 	}
 	s := newSeen()
@@ -64,7 +65,8 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 			return d.read(read)
 		})
 	})
-	// When the reading fails, the batch in hand is still staged: a walk goes on after it, and nothing arrives later.
+	// If reading fails, the batch in hand is still staged, so staging does not use the context that ends then. A walk
+	// can continue after that batch, and nothing arrives at the warehouse later.
 	group.Go(func() error { return Contain(func() error { return r.stageBatches(ctx, full, empty) }) })
 	err := group.Wait()
 	r.run.countRefused()
@@ -77,23 +79,23 @@ type pager struct {
 	//nolint:containedctx // a pager lives for one call
 	staging context.Context // ends when no more batches are taken
 	//nolint:containedctx // the same
-	fetching context.Context // ends when no more is to be asked for
+	fetching context.Context // ends when no more requests may be made
 	seen     *seen
-	after    time.Time // updatedAt after which rows are asked for; zero: all
+	after    time.Time // updatedAt after which rows are requested; zero: all
 	full     chan<- filled
 	empty    <-chan *decode.Batch
 	decoder  *decode.Decoder
 	filters  []scopeFilter     // of the scope
 	filter   map[string]string // of the list that is read, value by the name of the filter
 	batch    *decode.Batch     // in hand; nil: none
-	fetched  int64             // time of reading of the last page
+	fetched  int64             // when the last page was read, in microseconds since 1970
 	next     string            // page after the batch in hand
 }
 
 // read reads the list, and stages what is left at the end.
 func (d *pager) read(read func(*chain) error) error {
 	err := d.readLists(read)
-	// A walk goes on from its last batch, so what is in hand is made one (syncer-7).
+	// A walk continues after its last batch, so what is in hand becomes a batch too (syncer-7).
 	resumable := d.reader.run.Stream.Kind == catalog.Walk && !d.reader.session.job.DryRun
 	if err != nil && !resumable || d.batch == nil || d.batch.Records == 0 {
 		return err
@@ -101,10 +103,10 @@ func (d *pager) read(read func(*chain) error) error {
 	return errors.Join(err, d.flush(err == nil))
 }
 
-// whole is the range that was asked for.
+// whole returns the requested range.
 func (d *pager) whole() timeRange { return timeRange{after: d.after, before: d.reader.before} }
 
-// pages asks for a range of updatedAt, from a page on, and reads so many pages ahead.
+// pages requests a range of updatedAt, from the page start on, and fetches up to ahead pages in advance.
 func (d *pager) pages(r timeRange, start string, ahead int) iter.Seq2[*dealapi.Page, error] {
 	job := &d.reader.session.job
 	q := job.query(r.after, start)
@@ -129,7 +131,7 @@ func (d *pager) page(page *dealapi.Page) (span, error) {
 		s.metrics.compareClocks(r, page)
 	}
 	s.metrics.page(r)
-	// Two pages never share a time of reading: of two reads of one record, one is the later.
+	// No two pages have the same time of reading, so of two reads of one record, one is always the later.
 	d.fetched = max(d.fetched+1, s.now(page.SentAt).UnixMicro())
 	from := d.batch.Len()
 	totals := &r.record.Totals

@@ -18,8 +18,8 @@ func (e *PanicError) Error() string {
 		e.Value)
 }
 
-// Contain runs a part of a run and makes a [*PanicError] of its panic (syncer-10). Every goroutine of a run needs its
-// own: a panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
+// Contain runs a part of a run, and returns a [*PanicError] if it panics (syncer-10). Every goroutine of a run needs
+// its own: a panic can be recovered only in the goroutine that it comes from, and ends the process otherwise.
 func Contain(part func() error) error {
 	err := panics.Catch(part)
 	if p, panicked := errors.AsType[*panics.Error](err); panicked {

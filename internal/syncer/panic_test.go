@@ -23,8 +23,8 @@ func panicAt(point string) hook {
 	}
 }
 
-// A panic, in whichever goroutine of a run, ends that run as a failure and nothing else; the next run makes up for it
-// (syncer-10).
+// A panic, in whichever goroutine of a run, ends that run as failed, and nothing else. The next run
+// makes up for it (syncer-10).
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -59,7 +59,7 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 	for i, point := range backfillPoints {
 		t.Run("backfill/"+point, func(t *testing.T) {
-			c.turn(t, c.stream, len(points)+i) // what has not changed is not compared
+			c.turn(t, c.stream, len(points)+i) // a list that has not changed is not compared
 			asked := Range{From: x.Now().AddDate(0, 0, -300), To: x.Now(), Window: 60 * 24 * time.Hour}
 			c.seam.set(panicAt(point))
 			record, err := c.Backfill(t.Context(), c.job(t, c.stream, c.stream), asked)
@@ -87,7 +87,7 @@ func checkFallen(t *testing.T, w *warehouse.Warehouse, record warehouse.RunRecor
 	if !strings.Contains(string(p.Stack), "panic_test.go") {
 		t.Errorf("the stack is not that of the panic:\n%s", p.Stack)
 	}
-	// A window that is given up since another one panicked has failed too: nobody has stopped it.
+	// A window that is given up because another one panicked counts as failed, not as stopped: nobody has stopped it.
 	got := one(t, w, "SELECT concat(argMax(outcome, finished_at), ', ', toString(countIf(outcome = 'stopped')), ' stopped') FROM sync_runs")
 	if got != warehouse.OutcomeFailed+", 0 stopped" {
 		t.Errorf("sync_runs says %s", got)

@@ -14,10 +14,10 @@ import (
 type publication struct {
 	run       *run
 	scope     warehouse.Scope   // what it means if a row is not staged
-	checks    []check           // in the order in which they look
+	checks    []check           // in the order in which they run
 	watermark time.Time         // to store; of a stream that has one
-	state     map[string]string // becomes true with the publication (warehouse.Intent)
-	last      bool              // of the session
+	state     map[string]string // stored with the publication (warehouse.Intent)
+	last      bool              // the last publication of the session
 }
 
 // check looks at the changes of a publication. It may reduce them, or stop the publication with a *GuardError.
@@ -63,7 +63,7 @@ func (p publication) makeVisible(ctx context.Context, changes warehouse.Changes)
 	return r.writer().Publish(ctx, s.lease, p.intent(mergedAt, prepared)) // syncer-4
 }
 
-// compare counts what the publication would change, and has it checked.
+// compare counts what the publication would change, and runs the checks on it.
 func (p publication) compare(ctx context.Context) (changes warehouse.Changes, err error) {
 	r := p.run
 	ctx, span := tracing.Start(ctx, "compare")
@@ -84,7 +84,8 @@ func (p publication) compare(ctx context.Context) (changes warehouse.Changes, er
 	return changes, nil
 }
 
-// intent completes the record of the run. Once it is stored, the warehouse carries it out, whatever happens.
+// intent completes the record of the run, and returns the intent of its publication. Once the intent is stored, the
+// warehouse carries it out, whatever happens.
 func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) warehouse.Intent {
 	r := p.run
 	if r.Stream.Kind == catalog.Incremental {
@@ -98,8 +99,8 @@ func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) war
 		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside, Ended: r.published}
 }
 
-// published moves the end of the run to now; until then it is when the run began to publish. The local clock may have
-// been set back meanwhile: a run does not end before its rows are dated.
+// published moves the end of the run from the time at which it began to publish to now, and returns it. If the local
+// clock was set back meanwhile, the end stays: a run does not end before the time that its rows are dated.
 func (r *run) published() time.Time {
 	if now := r.session.now(r.session.local()); now.After(r.record.FinishedAt) {
 		r.record.FinishedAt = now

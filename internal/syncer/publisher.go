@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Small windows are published together once they have so many rows, or once so much time has passed.
+// Small windows are published together, once they have publishRows rows or publishEvery has passed.
 const (
 	publishRows  = 50_000
 	publishEvery = 30 * time.Second
@@ -21,11 +21,12 @@ type publisher struct {
 	backfill *backfill
 	pending  *bundle   // staged, to be published with more
 	lastTime time.Time // local time of the last publication
-	seen     *seen     // with all that was published
-	failed   error     // the first error, which may have left an intent behind: afterwards the publisher only clears away
+	seen     *seen     // adds up what was seen of all that was published
+	failed   error     // the first error, which may have left an intent behind: after it, the publisher only clears away
 }
 
-// publishAll publishes what readers hand over, until that ends. cancel stops them.
+// publishAll publishes the bundles that readers hand over, until there are no more. If that fails, it calls cancel,
+// which stops the readers.
 func (p *publisher) publishAll(ctx context.Context, h *handover, cancel func(error)) error {
 	handle := func(u *bundle, do func(context.Context, *bundle) error) {
 		if err := p.handle(ctx, u, do); err != nil {
@@ -89,7 +90,7 @@ func (p *publisher) giveUp(ctx context.Context, u *bundle, cause error) error {
 	return err
 }
 
-// stage stages small windows, in one insert, and makes it durable that they need not be read again.
+// stage stages small windows in one insert, and stores in the state that they need not be read again.
 func (p *publisher) stage(ctx context.Context, u *bundle) error {
 	b, windows, kept := p.backfill, u.windows, u.kept
 	u.kept = nil
@@ -140,7 +141,7 @@ func (p *publisher) publish(ctx context.Context, u *bundle) error {
 	if err := to.publish(ctx); err != nil {
 		return err
 	}
-	if !staged { // of the other windows it is known
+	if !staged { // windows that were staged before are counted already
 		b.meter.finish(len(u.windows))
 	}
 	b.state, p.lastTime = state, time.Now()
@@ -159,7 +160,7 @@ func (b *backfill) sum(r warehouse.RunRecord) {
 	all.Watermark, all.RunID, all.ServerTime = r.Watermark, r.RunID, r.ServerTime
 }
 
-// after is the state of the backfill once a bundle is published, and the publication with what is stored for it. A
+// after returns the state that the backfill has once a bundle is published, and a publication that stores this state. A
 // first load sets the watermark with its last window.
 func (b *backfill) after(u *bundle) (progressState, publication, error) {
 	state := b.state

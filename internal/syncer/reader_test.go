@@ -25,7 +25,7 @@ func TestReadersSeeWholeRuns(t *testing.T) {
 		records := make([]string, rows)
 		for i := range records {
 			n := generation.Load()
-			// A tenth of the rows is another tenth in every generation: it comes and goes.
+			// A tenth of the rows is new in every generation, and gone in the next.
 			id := i
 			if i%10 == 0 {
 				id = i + int(n)*rows

@@ -33,7 +33,7 @@ var referenceDeaths = []struct {
 	{"INSERT sync_state_log lease cleared", false, 1},
 }
 
-// deaths are all of them for the whole matrix, every other in a wide sample, else the one behind the intent.
+// deaths returns all of them for the whole matrix, every second one in a wide sample, else the one after the intent.
 func deaths() []int {
 	var all []int
 	for i := range referenceDeaths {
@@ -45,7 +45,7 @@ func deaths() []int {
 }
 
 // TestReferencesKilled kills a worker, with SIGKILL, along its way. Each life first looks at what the one before it
-// left and makes up for it; then transactions name more offers, and it dies while it asks for them. For wide samples:
+// left and makes up for it; then transactions name more offers, and it dies while it requests them. For wide samples:
 // TestReferences has the references, TestKillMatrix kills.
 func TestReferencesKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -60,7 +60,7 @@ func TestReferencesKilled(t *testing.T) {
 	}
 }
 
-// TestReferencesKilledChild is a life of TestReferencesKilled; by itself it does nothing.
+// TestReferencesKilledChild is one life of TestReferencesKilled; by itself it does nothing.
 func TestReferencesKilledChild(t *testing.T) {
 	life, err := strconv.Atoi(os.Getenv(referencesLife))
 	if err != nil {

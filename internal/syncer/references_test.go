@@ -31,7 +31,7 @@ func expiredWorld(transactions, offers int) apisim.Options {
 		Settings:     apisim.Settings{PageSize: 5000, KeepExpired: true}}
 }
 
-// refer asks for what transactions name, at most limit, and wants no error.
+// refer requests what transactions name, limit at most, and wants no error.
 func refer(t testing.TB, s *Syncer, jobs []Job, limit int) ReferenceResult {
 	t.Helper()
 	from := jobs[1]
@@ -51,7 +51,7 @@ func refer(t testing.TB, s *Syncer, jobs []Job, limit int) ReferenceResult {
 
 const unknownOffers = "SELECT uniqExact(cashback_offer_id) FROM transactions WHERE cashback_offer_id NOT IN (SELECT id FROM offers_all)"
 
-// TestReferences resolves hundreds of expired offers in bounded runs, and wants nobody but the joins to notice.
+// TestReferences resolves hundreds of expired offers in bounded runs, and wants only the joins to change.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	transactions, few := enginetest.Sample(2_000, 10_000), enginetest.Sample(101, 300)
@@ -121,7 +121,7 @@ WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM offers_all) GROUP BY id ORDER
 		t.Errorf("what is known was asked for again: %+v", r)
 	}
 
-	// Joins are complete and right; nobody else notices.
+	// Joins are complete and right; nothing else changes.
 	join := "SELECT count() FROM transactions AS t LEFT JOIN offers_all AS o ON o.account = t.account AND o.id = t.cashback_offer_id WHERE t.cashback_offer_id IS NOT NULL AND "
 	if n := one(t, w, join+"o.retailer_id IS NULL"); n != "0" {
 		t.Errorf("%s transactions are left without their offer", n)
@@ -188,7 +188,7 @@ func TestReferenceIsListedLater(t *testing.T) {
 	}
 }
 
-// TestReferencesNotFound lets the service know nothing of what has expired. It is asked once, and again when
+// TestReferencesNotFound lets the service not find what has expired. That is requested once, and again when
 // ReferenceRetry has passed. For wide samples: TestReferenceFaults has addresses that are not found.
 func TestReferencesNotFound(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -245,8 +245,8 @@ func TestReferencesNotFound(t *testing.T) {
 	}
 }
 
-// TestReferenceFaults wants only what says something of the row to be remembered, one bad row not to keep the others
-// waiting, and a service that is down not to be asked for each of them.
+// TestReferenceFaults wants only answers that say something about the row to be remembered. One bad row must not block
+// the others, and a service that is down must not be asked for each row.
 func TestReferenceFaults(t *testing.T) {
 	t.Parallel()
 	const rows = 40
@@ -355,8 +355,8 @@ func TestReferenceFaults(t *testing.T) {
 	}
 }
 
-// TestReferencesStopped interrupts the asking: what was read until then is kept, and the next time goes on. For wide
-// samples: TestReferencesKilled ends the asking too.
+// TestReferencesStopped interrupts the requests: what was read until then is kept, and the next run continues. For wide
+// samples: TestReferencesKilled ends them too.
 func TestReferencesStopped(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -396,8 +396,8 @@ func TestReferencesStopped(t *testing.T) {
 	}
 }
 
-// TestReferencesTwice lets several workers ask at once: a stream that one has, the others leave to it. For wide
-// samples: TestReferences asks by address.
+// TestReferencesTwice lets several workers make requests at once: the others leave a stream to the worker that has it.
+// For wide samples: TestReferences asks by address.
 func TestReferencesTwice(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -421,7 +421,7 @@ func TestReferencesTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refer(t, s, jobs, jobs[1].ReferenceLimit) // two that begin in the same moment may both have given way
+	refer(t, s, jobs, jobs[1].ReferenceLimit) // of two that begin at the same moment, both may have given way
 	if got := one(t, w, unknownOffers); got != "0" {
 		t.Errorf("%s are left", got)
 	}

@@ -11,11 +11,11 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// A retry loads again what was rejected and what this version can read. A rejected record is decoded from its raw JSON,
-// as read when it was first read: whatever was read since then is newer, and stays. A rejected field is put into the
-// record that its row was made from, provided that nothing has been loaded over that row since, and counts as read
-// right after it. What a later read of the whole stream did not list is not among the candidates: it is gone, and must
-// not come to life (syncer-8).
+// A retry loads what was rejected before and what this version can read. A rejected record is decoded from its raw
+// JSON, and counts as read when it was first read: whatever was read since then is newer, and stays. A rejected field
+// is put into the record that its row was made from, if nothing has been loaded over that row since. The result counts
+// as read right after that row. What a later read of the whole stream did not list is not among the candidates: it is
+// gone, and must not come back (syncer-8).
 
 // RetryRecord is the result of a retry. Tried is the sum of Loaded, Rejected and Superseded.
 type RetryRecord struct {
@@ -48,9 +48,9 @@ type rejects struct {
 	session *session
 	run     *run
 	filter  warehouse.RejectFilter
-	filters []scopeFilter // of the last complete list
+	filters []scopeFilter // the scope of the last complete list
 	decoder *decode.Decoder
-	scratch *decode.Batch // for a look at a single record
+	scratch *decode.Batch // to decode and look at a single record
 	batch   *decode.Batch
 	group   []warehouse.Candidate // of one record
 	tried   []attempt             // those that are staged
@@ -68,8 +68,8 @@ func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
 	}
 }
 
-// attempt is a candidate whose record is staged under that key. One that is still rejected is kept once
-// more among the rejects of the retry, since its record has another version now.
+// attempt is a candidate whose record is staged under key. If it is still rejected, it is kept once more, among the
+// rejects of the retry, because its record has another version now.
 type attempt struct {
 	warehouse.Candidate
 	key      string
@@ -115,7 +115,7 @@ func (t *rejects) read(ctx context.Context) error {
 	return err
 }
 
-// add collects the candidates of one record: one that was rejected as a whole is a group by itself.
+// add collects the candidates of one record in a group. A record that was rejected as a whole is a group by itself.
 func (t *rejects) add(ctx context.Context, c warehouse.Candidate) error {
 	if len(t.group) > 0 && (c.Field == "" || t.group[0].Field == "" || c.Key != t.group[0].Key) {
 		if err := t.tryGroup(ctx); err != nil {
@@ -153,8 +153,8 @@ func (t *rejects) tryRecord(ctx context.Context, c warehouse.Candidate) error {
 	return t.stageRecord(ctx, c.Raw, c.Page, c.Fetched, nil)
 }
 
-// tryFields tries rejected fields in the record of their row. Where the row is not what their run made of the record,
-// something was loaded over it, and counts.
+// tryFields tries rejected fields in the record of their row. If the row is not what their run made of the record,
+// something was loaded over it: that stays, and the rejects are superseded.
 func (t *rejects) tryFields(ctx context.Context, group []warehouse.Candidate) error {
 	var now []warehouse.Candidate
 	current := false
@@ -190,9 +190,9 @@ func (t *rejects) tryFields(ctx context.Context, group []warehouse.Candidate) er
 	return t.stageRecord(ctx, record, page, fetched, keep)
 }
 
-// patch puts the rejected fields of a record into it: of two members of one name the later counts. A field that was
-// sent with different values since is not touched, since none of them can be told to be the right one; nor are the
-// entries of a child, which have no place in the row.
+// patch appends the rejected fields of a record to it: of two members with one name, the later counts. It returns the
+// record and the names of the fields that it appended. It leaves out a field that was sent with different values,
+// because nothing says which is right, and the entries of a child, which have no place in the row.
 func patch(s *catalog.Stream, fields []warehouse.Candidate) (record string, patched map[string]bool) {
 	raws := map[string]string{}
 	patched = map[string]bool{}
@@ -213,8 +213,8 @@ func patch(s *catalog.Stream, fields []warehouse.Candidate) (record string, patc
 	return record + "}", patched
 }
 
-// improves notes which of the patched fields are still rejected, and reports whether any is not. A record that comes
-// back with other rejects than those was not read from the row as it was stored, and must not replace it.
+// improves notes which of the patched fields are still rejected, and reports whether any is not. If the record has
+// other rejects than these, it is not read as it was when the row was stored, and must not replace the row.
 func (t *rejects) improves(patched map[string]bool) bool {
 	better := len(patched)
 	for _, x := range t.scratch.Rejects {
@@ -230,15 +230,15 @@ func (t *rejects) improves(patched map[string]bool) bool {
 	return better > 0
 }
 
-// loadable decodes a record on its own and reports whether it is one that can be loaded. What the decoder relies on was
-// checked when the page came, but not what has been stored since.
+// loadable decodes a record by itself, and reports whether it can be loaded. It checks first that the record is JSON,
+// which the decoder relies on: that was checked when the page came, but the record has been stored since.
 func (t *rejects) loadable(record string, page uint32, fetched int64) bool {
 	t.scratch.Reset()
 	return json.Valid([]byte(record)) && t.decoder.Page(t.scratch, []byte("["+record+"]"), page, fetched) == nil &&
 		t.scratch.Len() == 1
 }
 
-// stageRecord adds a record that was looked at to the batch, with rejects to keep beside those of the decoder.
+// stageRecord adds a record that was looked at to the batch, with keep in addition to the rejects of the decoder.
 func (t *rejects) stageRecord(ctx context.Context, record string, page uint32, fetched int64,
 	keep []decode.Reject) error {
 	err := t.run.tally(t.batch, func() error {
@@ -262,7 +262,7 @@ func (t *rejects) flush(ctx context.Context) error {
 	return nil
 }
 
-// judge is the check that decides what became of each reject.
+// judge is a check: it decides what became of each reject.
 func (t *rejects) judge(ctx context.Context, c *warehouse.Changes) error {
 	changed, err := t.run.writer().PlannedKeys(ctx, *c)
 	if err != nil {
@@ -287,7 +287,7 @@ func (t *rejects) judge(ctx context.Context, c *warehouse.Changes) error {
 	return nil
 }
 
-// reject counts an attempt that is still rejected: the reject that the retry has made of it takes its place.
+// reject counts an attempt that is still rejected. Its old reject is superseded by the one that the retry has stored.
 func (t *rejects) reject(a attempt) {
 	t.rejected++
 	t.settled = append(t.settled, warehouse.Settled{Candidate: a.Candidate, State: warehouse.RejectSuperseded})

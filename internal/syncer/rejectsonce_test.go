@@ -15,11 +15,11 @@ import (
 )
 
 // TestOverlapRejectsOnce reads bad values again with each run, as the overlap does: each is one reject, in the view and
-// in the storage, and the rows of sync_runs tell of each run. For wide samples: package warehouse keeps rejects once.
+// in the storage, and sync_runs has a row of each run. For wide samples: package warehouse keeps rejects once.
 func TestOverlapRejectsOnce(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	x, w := serve(t, pastWorld(-1, 100)), open(t) // on one page: of several, some would be looked at twice
+	x, w := serve(t, pastWorld(-1, 100)), open(t) // on one page: with several, some would be read twice
 	const values = 29
 	runs := enginetest.Sample(3, 5)
 	put := func(n int, value string) {
@@ -61,8 +61,8 @@ func TestOverlapRejectsOnce(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatWasReadAgain: where the overlap has read the same record again, its row is still what a retry
-// completes. Where a stale copy of the record was read, it is not: the row is newer. For wide samples:
+// TestRetryOfWhatWasReadAgain: if the overlap has read the same record again, a retry still completes its row.
+// If a stale copy of the record was read, it does not: the row is newer. For wide samples:
 // TestRetryTransactions completes a row.
 func TestRetryOfWhatWasReadAgain(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -97,8 +97,8 @@ func TestRetryOfWhatWasReadAgain(t *testing.T) {
 	}
 }
 
-// TestFreshnessOfBackfills: a backfill of old data that was asked for says nothing of the stream, whether it succeeds
-// or not; one that is the first sync does. For wide samples: TestBackfillGoesOn runs the same backfills.
+// TestFreshnessOfBackfills: a requested backfill of old data says nothing about the freshness of the stream, whether it
+// succeeds or not; one that is the first sync does. For wide samples: TestBackfillGoesOn runs the same backfills.
 func TestFreshnessOfBackfills(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -161,7 +161,8 @@ func TestFreshnessOfBackfills(t *testing.T) {
 	}
 }
 
-// TestIncompleteRunsAreCounted: from the start, as a fault, and with the rows that wait.
+// TestIncompleteRunsAreCounted: the series exists from the start, such a run counts as a failure, and its
+// waiting rows are counted.
 func TestIncompleteRunsAreCounted(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -188,7 +189,7 @@ func TestIncompleteRunsAreCounted(t *testing.T) {
 	if value(t, runs) != 1 || success != 0 || failure != unix(now) || waiting != 12 {
 		t.Errorf("%v runs, success at %v, failure at %v, %v rows wait", value(t, runs), success, failure, waiting)
 	}
-	record.Mode, record.Changes.Kept = "incremental", 0 // says nothing of what the list no longer has
+	record.Mode, record.Changes.Kept = "incremental", 0 // says nothing about what the list no longer has
 	m.published(record)
 	if waiting, _ := gathered(t, registry, "dealhouse_waiting_deletes"); waiting != 12 {
 		t.Errorf("%v rows wait after an incremental run", waiting)

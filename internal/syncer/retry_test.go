@@ -19,9 +19,10 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// A newer version that reads what an older one rejected is played by rejects that say they could not be read and can.
+// These tests play a newer version that reads what an older one rejected: their rejects say that a value could not
+// be read, although it can.
 
-// kept is a stream with what a run of it has rejected.
+// kept is a stream, with what a run of it has rejected.
 type kept struct {
 	w      *warehouse.Warehouse
 	syncer *Syncer
@@ -57,7 +58,7 @@ func (k *kept) load(t *testing.T, records ...string) warehouse.RunRecord {
 	return r
 }
 
-// reject adds rejects to a run, as read when its rows were.
+// reject adds rejects to a run, with the time at which its rows were read.
 func (k *kept) reject(t *testing.T, r warehouse.RunRecord, rejects ...decode.Reject) {
 	t.Helper()
 	read := r.StartedAt.UnixMicro() + 1
@@ -134,7 +135,7 @@ func TestRetryTransactions(t *testing.T) {
 		decode.Reject{Key: recordID(2), Field: "noSuchField", Raw: `1`},
 		decode.Reject{Key: recordID(4), Field: "orderValue", Raw: `1`}, // sent with two values: which is right?
 		decode.Reject{Key: recordID(4), Field: "orderValue", Raw: `2`},
-		decode.Reject{Key: recordID(9), Field: "orderValue", Raw: `1`}) // of no row
+		decode.Reject{Key: recordID(9), Field: "orderValue", Raw: `1`}) // of a row that does not exist
 	k.wantRows(t, statusOf, "1 NEW -", "2 NEW -", "3 NEW 12.3457", "4 NEW -")
 	before := one(t, k.w, "SELECT tuple(* EXCEPT (order_value, synced_at)) FROM transactions WHERE id = '"+recordID(2)+"'")
 
@@ -179,14 +180,14 @@ func TestRetryTransactions(t *testing.T) {
 	if got := one(t, k.w, "SELECT count() FROM stream_freshness WHERE last_success > (SELECT min(started_at) FROM sync_runs WHERE mode = 'retry')"); got != "0" {
 		t.Error("a retry counts as a success of the stream")
 	}
-	// The service sends what it always had: the versions that the retry made are the same content.
+	// The service sends what it always had: the versions that the retry made have the same content.
 	if r := k.load(t, sale(5, "LATE", day1, `,"orderValue":7`), sale(3, "NEW", day3, "")); r.Changes.Updated != 1 ||
 		r.Changes.Inserted != 0 {
 		t.Errorf("%+v", r.Changes)
 	}
 }
 
-// What came after a reject counts, whether it changed the record, or no longer has it. For wide samples:
+// What was read after a reject counts, whether it changed the record or no longer has it. For wide samples:
 // TestUpstreamTimes of the warehouse has older answers.
 func TestRetryNeverBringsBackTheOld(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -229,7 +230,7 @@ func TestRetrySnapshot(t *testing.T) {
 	k.reject(t, second,
 		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(2, "b")},
 		decode.Reject{Reason: decode.ReasonUnusableKey, Raw: coupon(4, "d")},
-		// The run found the row as it was: it is still what it made of the record.
+		// The run found the row unchanged: it is still what the run made of the record.
 		decode.Reject{Key: recordID(1), Field: "startDate", Raw: `"` + day2 + `"`})
 	k.retry(t, 3, 0, 0)
 	k.wantRows(t, couponOf, "1 a", "2 b", "4 d")
@@ -258,7 +259,7 @@ func TestRetrySnapshot(t *testing.T) {
 	}
 }
 
-// A retry that breaks off anywhere is made up for by the next one. For wide samples: TestRetryTransactions retries,
+// Wherever a retry breaks off, the next one makes up for it. For wide samples: TestRetryTransactions retries,
 // TestFaultMatrix has the faults.
 func TestRetryAfterFaults(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -322,7 +323,7 @@ func TestRetryAfterFaults(t *testing.T) {
 	}
 }
 
-// A walk that is to go on keeps its place beside a retry. For wide samples: it is about products alone.
+// A walk that is to be continued keeps its place beside a retry. For wide samples: it is about products alone.
 func TestRetryBesideWalk(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

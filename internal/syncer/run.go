@@ -13,8 +13,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// run is one row of sync_runs, and what is staged under its id: it is published at once, or not at all. A session has
-// one; where it reads in windows, it makes more of them.
+// run is one row of sync_runs, and the rows that are staged under its id. They are published all at once, or not at
+// all. A session has one run, and makes more if it reads in windows.
 type run struct {
 	warehouse.Run
 	session *session
@@ -22,7 +22,7 @@ type run struct {
 	report  func(Phase)
 
 	beside     bool                  // it does not read the stream's list: the checkpoint of a walk is another run's
-	checkpoint *warehouse.Checkpoint // of a walk: where the next run can go on
+	checkpoint *warehouse.Checkpoint // of a walk: where the next run can continue
 	surplus    uint64                // rows that were staged after the checkpoint, and are read again
 	batches    int                   // staged so far, over all attempts (syncer-5)
 	refused    refused               // not yet in the record
@@ -30,7 +30,7 @@ type run struct {
 	publishing bool                  // the intent may be durable: from here on the run is finished, never discarded
 }
 
-// writer is what writes for the run into the warehouse.
+// writer returns what writes into the warehouse for the run.
 func (r *run) writer() *warehouse.Writer { return r.session.warehouse.Writer(r.Run) }
 
 // newRun makes the run of a session, which has no row in sync_runs yet.
@@ -54,7 +54,7 @@ func (s *session) newPart(mode string, watermark time.Time) (*run, error) {
 	return r, nil
 }
 
-// newRunID is one that sorts by the time at which it was made.
+// newRunID makes an id that sorts by the time at which it was made.
 func newRunID() (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) save(ctx context.Context) error {
 	return r.session.warehouse.SaveRun(ctx, r.record)
 }
 
-// begin makes the row of the run. One that goes on with a walk has a row.
+// begin makes the row of the run. A run that continues a walk has one already.
 func (r *run) begin(ctx context.Context) error {
 	if r.session.job.DryRun || r.checkpoint != nil {
 		return r.save(ctx)
@@ -81,7 +81,7 @@ func (r *run) begin(ctx context.Context) error {
 // warn adds to the run's record; its caller tells the user.
 func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
 
-// incomplete is the error of a run that is published and may have missed rows, nil for one that has not.
+// incomplete returns the error of a run that is published but may have missed rows, nil if it missed none.
 func (r *run) incomplete() error {
 	if r.gap == "" {
 		return nil
@@ -105,7 +105,7 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	errs := []error{r.save(ctx)}
 	switch {
 	case errors.Is(cause, warehouse.ErrLeaseLost):
-		// A walk and its checkpoint now belong to the other worker; the rows of another kind of run are nobody else's.
+		// A walk and its checkpoint now belong to the other worker. The rows of any other run belong to nobody else.
 		if r.Stream.Kind != catalog.Walk || r.beside {
 			errs = append(errs, r.writer().Discard(ctx))
 		}
@@ -116,7 +116,7 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	case r.checkpoint == nil || !resumable(cause):
 		errs = append(errs, r.writer().ClearCheckpoint(ctx), r.writer().Discard(ctx))
 	default:
-		// Another worker may have taken the stream over and ended. Then nobody goes on with the walk, or knows of it.
+		// Another worker may have taken the stream over and ended. Then nobody continues the walk, or knows about it.
 		goesOn, err := r.writer().HasCheckpoint(ctx)
 		if err == nil && !goesOn {
 			err = r.writer().Discard(ctx)
@@ -126,7 +126,8 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	return errors.Join(errs...)
 }
 
-// recordUnchanged takes what the run would have changed out of its record, where columns say what it did change.
+// recordUnchanged moves what the run would have changed from the counts of its record to a warning, because the counts
+// say what a run has changed.
 func (r *run) recordUnchanged() {
 	if c := r.record.Changes; c.Any() {
 		r.warn(fmt.Sprintf("nothing was changed: it would have inserted %d rows, updated %d and deleted %d", c.Inserted,
@@ -135,7 +136,7 @@ func (r *run) recordUnchanged() {
 	r.record.Changes = warehouse.Changes{}
 }
 
-// outcome is that of a run which ended with an error; ctx is the run's.
+// outcome returns the outcome of a run that ended with an error. ctx is the context of the run.
 func outcome(ctx context.Context, cause error) string {
 	var guard *GuardError
 	var late *DeadlineError
@@ -158,7 +159,8 @@ type partError struct{ error }
 
 func (e *partError) Unwrap() error { return e.error }
 
-// resumable reports whether a walk that ended so can go on from its checkpoint: not when what it read is at fault.
+// resumable reports whether a walk that ended with this error can continue from its checkpoint. It cannot if the error
+// comes from what it read.
 func resumable(cause error) bool {
 	var api *dealapi.Error
 	var guard *GuardError

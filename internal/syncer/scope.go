@@ -13,23 +13,23 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// A stream with a scope is read in the lists whose union the scope is, one after the other, since a request takes one
-// value of a filter. Each list is a chain of pages of its own, and the union is whole when each of them is. No cursor
-// leads from one list to another.
+// A stream with a scope is read as several lists, one after the other, because a request takes one value of a filter.
+// The scope is the union of these lists. Each list is a chain of pages of its own, and the union is whole if each chain
+// is. No cursor leads from one list to another.
 //
-// The lists are of different moments, so a row that moves from a list that is yet to be read to one that was read
-// already is in none. It is not taken for gone: what the union lacks is asked for by its own address, and is gone when
-// it is not there, has left the scope, or has changed in nothing that the lists are selected by (syncer-12). A row that
-// is in several lists is loaded once, as it was read last.
+// The lists come from different moments, so a row that moves from a list that is still to be read to one that was
+// already read is found in neither. It does not count as gone: what the union lacks is requested by its own address. It
+// is gone if it is not there, if it has left the scope, or if it has not changed since before the lists were read and
+// still belongs to the same lists (syncer-12). A row that is in several lists is loaded once, as it was read last.
 //
 // The scope (syncer-13) is what the rows say, not what the service gives: rows that are outside of it are left out, so
-// that a service which does not know a filter, or knows it by another name, costs time and not correctness. A row that
-// says nothing, since the service left its value out, is where its list is.
+// that a service which does not know a filter, or knows it by another name, costs time and not correctness. A row
+// without a value, because the service left it out, counts as inside.
 //
 // The state has the scope of the last complete list. Rows that are loaded and outside of the scope leave the views with
-// the next complete list, as deletions do: guarded, and counted by themselves.
+// the next complete list, as deletions do: guarded, and counted separately.
 
-// scopeFilters are the columns of a batch that a scope selects by.
+// scopeFilter is a column of a batch that a scope selects by, with the values that are in the scope.
 type scopeFilter struct {
 	*catalog.Filter
 	field  int
@@ -50,7 +50,7 @@ func scopeFilters(s *catalog.Stream, scope catalog.Scope) []scopeFilter {
 	return all
 }
 
-// valuesOf are what a row has in the column of the filter; none when the service sent nothing.
+// valuesOf returns the values that a row has in the column of the filter, none if the service sent none.
 func (f scopeFilter) valuesOf(b *decode.Batch, row int) []string {
 	text := b.Columns[f.field].Strings[row]
 	switch {
@@ -62,7 +62,7 @@ func (f scopeFilter) valuesOf(b *decode.Batch, row int) []string {
 	return []string{text}
 }
 
-// has reports whether a row has one of the values of the filter, or, with unsaid, no value at all.
+// has reports whether a row has one of the values of the filter. If unsaid is set, a row without a value counts too.
 func (f scopeFilter) has(b *decode.Batch, row int, unsaid bool) bool {
 	has := f.valuesOf(b, row)
 	return unsaid && len(has) == 0 || slices.ContainsFunc(has,
@@ -74,7 +74,8 @@ func inScope(filters []scopeFilter, b *decode.Batch, row int, unsaid bool) bool 
 	return !slices.ContainsFunc(filters, func(f scopeFilter) bool { return !f.has(b, row, unsaid) })
 }
 
-// filtered is what a row has in the columns of the filters, as warehouse.PlannedDelete.Filtered is.
+// filtered returns the values that a row has in the columns of the filters, in the form of
+// warehouse.PlannedDelete.Filtered.
 func filtered(filters []scopeFilter, b *decode.Batch, row int) string {
 	var text strings.Builder
 	for _, f := range filters {
@@ -83,7 +84,7 @@ func filtered(filters []scopeFilter, b *decode.Batch, row int) string {
 	return text.String()
 }
 
-// leaveOut leaves the rows of the batch in hand out that are outside of the scope, with what was rejected of them.
+// leaveOut leaves out the rows of the batch in hand that are outside the scope, and the rejects of their fields.
 func (d *pager) leaveOut() {
 	b, r := d.batch, d.reader.run
 	if len(d.filters) == 0 {
@@ -122,7 +123,8 @@ func (s *seen) outOfScope(filters []scopeFilter, b *decode.Batch, row int) {
 	}
 }
 
-// readLists reads each list of the scope. One that the service refuses makes the run incomplete, unless it refuses all.
+// readLists reads each list of the scope. If the service refuses some lists, the run is incomplete. If it refuses
+// all of them, the run fails.
 func (d *pager) readLists(read func(*chain) error) error {
 	lists := d.reader.session.job.Scope.Lists()
 	var refused []string
@@ -160,7 +162,7 @@ func (d *pager) readList(read func(*chain) error) error {
 	return err
 }
 
-// nameList is the filters of a list, for people.
+// nameList returns the filters of a list as text for people.
 func nameList(filter map[string]string) string {
 	var parts []string
 	for _, f := range catalog.Filters() {
@@ -171,8 +173,8 @@ func nameList(filter map[string]string) string {
 	return strings.Join(parts, " and ")
 }
 
-// checkScope says so when the stored rows are of another scope than the run reads. What it reads, if that is complete,
-// is what the state stands for from then on.
+// checkScope warns if the stored rows are of another scope than the one that the run reads. If the run reads that scope
+// completely, the state has it from then on.
 func (l *list) checkScope() error {
 	r, now := l.run, l.session.job.Scope
 	r.record.Scope = now.Encode()
@@ -191,7 +193,7 @@ func (l *list) checkScope() error {
 	return nil
 }
 
-// scopeState is the state that becomes true when a list was read to its end.
+// scopeState adds the scope to the state that is stored once a list was read to its end.
 func (l *list) scopeState() {
 	if now := l.run.record.Scope; now != l.session.lease.Scope() {
 		if l.state == nil {
@@ -201,7 +203,7 @@ func (l *list) scopeState() {
 	}
 }
 
-// checkOutside is the check that says how many rows leave the scope.
+// checkOutside is a check: it warns about rows that leave the scope, with their number.
 func (l *list) checkOutside(_ context.Context, c *warehouse.Changes) error {
 	if c.Outside > 0 {
 		l.run.warn(fmt.Sprintf("%d rows are outside of the scope %s: they leave the views, whether the service has them or not", c.Outside, l.session.job.Scope))
@@ -209,7 +211,7 @@ func (l *list) checkOutside(_ context.Context, c *warehouse.Changes) error {
 	return nil
 }
 
-// noticeStrangers warns of rows that were left out.
+// noticeStrangers warns about rows that were left out.
 func (r *run) noticeStrangers(seen *seen) {
 	if seen.leftOut == 0 {
 		return

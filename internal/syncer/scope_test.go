@@ -22,8 +22,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// scoped is a world whose deals are read in a scope, and what the interface says of it: written without the catalog's
-// matching.
+// scoped is a world whose deals are read in a scope, and what the interface document says about it, written
+// without the catalog's matching.
 type scoped struct {
 	*world
 	store  *warehouse.Warehouse
@@ -55,7 +55,7 @@ func (s *scoped) to(values map[string][]string) {
 	s.job.Scope = catalog.NewScope(s.job.Stream, values)
 }
 
-// admits says what the service has of a record in the scope.
+// admits reports whether a record is in the scope.
 func (s *scoped) admits(t *testing.T, record []byte) bool {
 	t.Helper()
 	var r struct {
@@ -109,7 +109,7 @@ func (s *scoped) check(t *testing.T, least int) {
 	}
 }
 
-// hosts are retailers by how many deals they have, the most first.
+// hosts returns the retailers, ordered by how many deals they have, the most first.
 func (s *scoped) hosts(t *testing.T) []string {
 	t.Helper()
 	counts := map[string]int{}
@@ -132,8 +132,9 @@ func warned(r warehouse.RunRecord, text string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
-// TestScope loads a part of a stream, and holds it against that part of the truth: while it changes, widened, narrowed
-// with and without consent, from a service that does not know the filters, and from one that refuses a value.
+// TestScope loads a part of a stream, and compares it with that part of the truth: while it changes, when it is
+// widened, when it is narrowed with and without consent, from a service that does not know the filters, and from
+// one that refuses a value.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	s := newScoped(t, "acme", "coupons", nil)
@@ -149,7 +150,7 @@ func TestScope(t *testing.T) {
 	}
 
 	s.Advance(3 * 24 * time.Hour)
-	s.job.MaxDeleteRatio = 0.9 // much of a small world has gone
+	s.job.MaxDeleteRatio = 0.9 // much of a small world is gone
 	if r = s.run(t); warned(r, "scope") || r.Changes.Outside > 0 || r.Changes.Deleted == 0 {
 		t.Errorf("nothing was said of a scope that stays: %+v %q", r.Changes, r.Warnings)
 	}
@@ -231,7 +232,7 @@ func isGuard(err error) bool {
 	return is
 }
 
-// requestsOf are the hostnames that were asked for, each once.
+// requestsOf returns the hostnames that were requested, each once.
 func (s *scoped) requestsOf() (hosts []string) {
 	for _, r := range s.Log() {
 		q, err := url.ParseQuery(r.Query)
@@ -250,7 +251,7 @@ func (s *scoped) ignoreFilters(t *testing.T, on bool) {
 	}
 }
 
-// record is a coupon of a retailer.
+// put stores a coupon of a retailer, and returns its id.
 func (s *scoped) put(t *testing.T, n int, host string, updated time.Time) string {
 	t.Helper()
 	id := fmt.Sprintf("%08d-0000-4000-8000-000000000000", n)
@@ -263,8 +264,8 @@ func (s *scoped) put(t *testing.T, n int, host string, updated time.Time) string
 }
 
 // TestRowsThatMoveBetweenLists moves rows while the lists of a scope are read one after the other: what is in the scope
-// at every moment is never deleted, with or without a new updatedAt, and what has left it goes, though its address
-// answers. For wide samples: TestScope has lists of a scope, TestMovingLists lists that move.
+// at every moment is never deleted, with or without a new updatedAt, and what has left the scope is deleted, though its
+// address answers. For wide samples: TestScope has lists of a scope, TestMovingLists lists that move.
 func TestRowsThatMoveBetweenLists(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -314,8 +315,8 @@ func TestRowsThatMoveBetweenLists(t *testing.T) {
 	s.check(t, 9)
 }
 
-// TestScopeOfOffers selects by several filters at once, of which rows match several values, and with a value that the
-// service refuses: the other lists are loaded, and nothing is deleted. For wide samples: TestScope has one filter.
+// TestScopeOfOffers selects by several filters at once. Rows match several values of one filter, and the service
+// refuses one value: the other lists are loaded, and nothing is deleted. For wide samples: TestScope has one filter.
 func TestScopeOfOffers(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -413,7 +414,7 @@ func TestScopeWhileListsMove(t *testing.T) {
 }
 
 // TestKilledWhileTheScopeChanges lets a worker die at a step of the run that narrows a stream, and of the one that
-// widens it: from there on nothing that it does arrives. Readers see the one scope or the other, the state says which,
+// widens it: from there on, nothing that it does arrives. Readers see the one scope or the other, the state says which,
 // and the next worker ends it. For wide samples: TestScope changes it, TestKillMatrix kills.
 func TestKilledWhileTheScopeChanges(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -465,7 +466,7 @@ func TestKilledWhileTheScopeChanges(t *testing.T) {
 }
 
 // TestReferencesOutsideTheScope: deals that transactions name are found by their addresses, though the scope has none
-// of them, are not shown as live, and stay known when the scope is read again. For wide samples: TestScope has a scope,
+// of them. They are not shown as live, and stay when the scope is read again. For wide samples: TestScope has a scope,
 // TestReferences what is read by its address.
 func TestReferencesOutsideTheScope(t *testing.T) {
 	enginetest.OnlyWide(t)

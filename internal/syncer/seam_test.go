@@ -47,7 +47,7 @@ func (s *seam) call(ctx context.Context, step string, after bool) error {
 	return h(ctx, step, after)
 }
 
-// around does what a step is, between the two calls of the hook.
+// around does a step, between the two calls of the hook.
 func (s *seam) around(ctx context.Context, step string, do func() error) error {
 	if err := s.call(ctx, step, false); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *seam) around(ctx context.Context, step string, do func() error) error {
 	return s.call(ctx, step, true)
 }
 
-// wrap is warehouse.Options.Wrap.
+// wrap has the form of warehouse.Options.Wrap: it returns a connection whose statements pass the seam.
 func (s *seam) wrap(c driver.Conn) driver.Conn { return &seamConn{Conn: c, seam: s} }
 
 type seamConn struct {
@@ -137,7 +137,7 @@ type seamBatch struct {
 // Append notes which state is written: (account, stream, name, value, version).
 func (b *seamBatch) Append(v ...any) error {
 	if strings.HasSuffix(b.step, "sync_state_log") && b.Rows() == 0 {
-		name, _, _ := strings.Cut(fmt.Sprint(v[2]), ":") // an intent has its run's id behind it
+		name, _, _ := strings.Cut(fmt.Sprint(v[2]), ":") // the name of an intent ends with the id of its run
 		b.step += " " + name
 		if v[3] == "" {
 			b.step += " cleared"
@@ -151,7 +151,7 @@ func (b *seamBatch) Send() error { return b.seam.around(b.ctx, b.step, b.Batch.S
 // ofRuns is the database of the tables of runs, where they have one.
 var ofRuns = regexp.MustCompile("`[^`]*_runs`\\.")
 
-// stepOf is the head of a statement, without the identifiers of runs.
+// stepOf returns the head of a statement, without the identifiers of runs.
 func stepOf(query string) string {
 	words := strings.Fields(ofRuns.ReplaceAllString(query, ""))
 	if words[0] == "INSERT" {
@@ -169,7 +169,7 @@ func stepOf(query string) string {
 			step = strings.TrimSpace(head + own + " " + tail)
 		}
 	}
-	if strings.HasSuffix(query, ", settled)") { // of the rejects, what has become of them is written apart
+	if strings.HasSuffix(query, ", settled)") { // the result of a retry is written separately from the rejects
 		step += " settled"
 	}
 	return step

@@ -10,10 +10,10 @@ import (
 	"dealhouse/internal/decode"
 )
 
-// noDateMargin is taken off the local clock where it stands in for a service that does not tell its time.
+// noDateMargin is subtracted from the local clock when that replaces the clock of a service that sends no Date header.
 const noDateMargin = 15 * time.Minute
 
-// seen is what a run learnt from the pages beside their rows.
+// seen is what a run learned from the pages, apart from their rows.
 type seen struct {
 	serverStart time.Time // the server's time when the run began
 	begun       time.Time // local time then
@@ -24,10 +24,10 @@ type seen struct {
 	pages       int
 	reread      int    // pages of them that were read to mend the chain
 	gap         string // why rows may have been missed; "" when none were (syncer-11)
-	still       bool   // what is not on the pages was not in the list: they are of one moment, or in the order of ids
+	still       bool   // what is not on the pages was not in the list: one moment, or the order of ids
 	ordered     bool   // the cursors are the ids of the next items
 	rising      bool   // what changes moves to where it is read later: the oldest changes come first
-	unsure      bool   // what is not on the pages may be in the list all the same
+	unsure      bool   // what is not on the pages may still be in the list
 	rows        int    // rows with an updatedAt
 	outside     int    // rows of them that the date filter should have left out
 	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
@@ -35,16 +35,16 @@ type seen struct {
 	carried     carried
 	resumed     bool                       // its beginning was read by an earlier run
 	chains      int                        // lists that were read
-	chained     int                        // pages of them
+	chained     int                        // pages of these lists
 	leftOut     int                        // rows from outside of the scope
-	strangers   map[string]map[string]bool // values of them, by the name of the filter
+	strangers   map[string]map[string]bool // values of these rows, by the name of the filter
 }
 
 func newSeen() *seen {
 	return &seen{unknown: map[string]int{}, strangers: map[string]map[string]bool{}}
 }
 
-// add takes in what another chain saw, except for its clock.
+// add adds what another chain saw, except for its clock.
 func (s *seen) add(o *seen) {
 	s.noDate = s.noDate || o.noDate
 	s.took = max(s.took, o.took)
@@ -73,9 +73,9 @@ func (s *seen) unnamed(fields map[string]int) {
 	}
 }
 
-// watermark is the one to store after the run (syncer-3). Where rows may have been missed, it stays. A run that read
-// for longer than the overlap may have missed what changed that long before the newest row. The Date header need not
-// show it, since it can be ahead of the clock of updatedAt.
+// watermark returns the watermark to store after the run (syncer-3). If rows may have been missed, the old one stays. A
+// run that read for longer than the overlap may have missed rows that changed before the newest row, by up to the time
+// that it read too long. The Date header need not show this, because it can be ahead of the clock of updatedAt.
 func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
 	slack := max(0, s.took-overlap)
 	next := time.UnixMilli(min(s.newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
@@ -102,8 +102,9 @@ func (s *seen) setClock(first *dealapi.Page) {
 	}
 }
 
-// latest is the service's clock at a local time after the first page, rounded up to the whole seconds that it tells: no
-// row that was read by then changed later. It is zero where the service does not tell the time.
+// latest returns the time of the service's clock at a local time after the first page, and one second more, because
+// the Date header has only whole seconds: no row that was read by then changed later. It returns zero if the
+// service sends no Date header.
 func (s *seen) latest(local time.Time) time.Time {
 	if s.noDate || s.serverStart.IsZero() {
 		return time.Time{}
@@ -111,7 +112,7 @@ func (s *seen) latest(local time.Time) time.Time {
 	return s.serverStart.Add(max(local.Sub(s.begun), 0)).Add(time.Second)
 }
 
-// addChain takes over what became of the chain. Chains after each other are of different moments.
+// addChain adds the result of a chain. Chains that are read one after the other come from different moments.
 func (s *seen) addChain(c *chain) {
 	s.chains++
 	first, onePage := s.chains == 1, s.pages-s.chained == 1
@@ -122,8 +123,8 @@ func (s *seen) addChain(c *chain) {
 	s.rising = first && (c.swept || c.kind == cursorNext && c.order.byTime() && c.reread == 0)
 }
 
-// start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be
-// ahead of that clock; the newest updatedAt that was seen, less the time that the reading took, is not.
+// start returns a time by the clock of updatedAt that is not later than the beginning of the reading. The Date header
+// may be ahead of that clock. The newest updatedAt that was seen, less the time that the reading took, is not.
 func (s *seen) start() time.Time {
 	if at := time.UnixMilli(s.fresh).Add(-s.took - clockSlack); s.fresh != 0 && at.Before(s.serverStart) {
 		return at.UTC()
@@ -131,7 +132,7 @@ func (s *seen) start() time.Time {
 	return s.serverStart
 }
 
-// addBatch looks at the updatedAt of a batch's rows. after and before are what was asked for; zero: no border.
+// addBatch looks at the updatedAt of a batch's rows. after and before are the requested borders; zero: no border.
 func (s *seen) addBatch(b *decode.Batch, after, before time.Time) {
 	s.unnamed(b.Unknown)
 	s.carried.add(b)

@@ -22,7 +22,7 @@ type session struct {
 	run     *run      // the run that the caller gets the record of
 	meter   *meter    // of the windows, where the stream is read in windows
 	lost    bool      // the lease was lost before: a walk has left its rows to the worker that has it now
-	unclean bool      // something is left of this session, or of one before it
+	unclean bool      // something is left to clean up, from this session or one before it
 }
 
 // work is what is done under the lease.
@@ -54,8 +54,8 @@ func (s *session) repeat(ctx context.Context, do work) (err error) {
 	return err
 }
 
-// maxTakeovers is how often a session starts again after it has lost its lease. Losing it twice in a row takes a worker
-// that stands still for a minute, or two that start in the same moment.
+// maxTakeovers is how often a session starts again after it has lost its lease. It loses it twice in a row only if the
+// worker stands still for a minute, or if two workers start at the same moment.
 const maxTakeovers = 3
 
 func (s *session) waitAndHold(ctx context.Context, do work) error {
@@ -134,7 +134,7 @@ func (s *session) hold(ctx context.Context, do work) error {
 	return errors.Join(err, left)
 }
 
-// recover finishes what runs that died had begun to publish, and clears away what they left.
+// recover finishes what dead runs had begun to publish, and clears away what they left.
 func (s *session) recover(ctx context.Context) error {
 	recovered, err := s.run.writer().Recover(ctx, s.lease, s.run.ID)
 	s.metrics.Recovered(recovered)
@@ -151,19 +151,19 @@ func (s *session) giveBack(ctx context.Context) error {
 	return s.lease.Release(ctx)
 }
 
-// recorded does the work of the session's run, with its record in sync_runs from the start to the end. A limit of 0 is
-// none.
+// recorded does the work of the session's run, whose record is in sync_runs from the start to the end. A
+// limit of 0 means no limit.
 func (s *session) recorded(ctx context.Context, mode string, limit time.Duration, do work) error {
 	r := s.run
 	r.record.RunID, r.record.StartedAt, r.record.Mode = r.ID, r.StartedAt, mode
 	return s.observed(ctx, func() error { return s.recording(ctx, limit, do) })
 }
 
-// recording is recorded, once the record says what is done.
+// recording does the rest of recorded, once the record says what is done.
 func (s *session) recording(ctx context.Context, limit time.Duration, do work) error {
 	r := s.run
 	if err := r.begin(ctx); err != nil {
-		if ctx.Err() != nil { // a signal; the row may be there all the same, and must not stay one of a run under way
+		if ctx.Err() != nil { // a signal; the row may exist nevertheless, and must not look like a run under way
 			err = errors.Join(err, r.abandon(ctx, err))
 		}
 		return err
@@ -212,11 +212,10 @@ func (s *session) report(p Phase) {
 	s.progress(progress)
 }
 
-// now is the warehouse's clock at a local time.
+// now returns the time of the warehouse's clock at a local time.
 func (s *session) now(local time.Time) time.Time { return s.takenAt.Add(local.Sub(s.clock)) }
 
-// cleanup is the context for what is done when the work is over. A session that was told to stop has little time left
-// for it.
+// cleanup returns the context for what is done after the work. A session that was told to stop has less time for that.
 func (s *session) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	span := s.grace
 	if ctx.Err() != nil {
@@ -225,7 +224,7 @@ func (s *session) cleanup(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(ctx), span)
 }
 
-// outlive makes a context that goes on for a while after ctx has ended (syncer-7).
+// outlive returns a context that ends when the grace after the end of ctx is over (syncer-7).
 func (s *session) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -20,9 +20,9 @@ import (
 // shardAccounts live on different shards.
 var shardAccounts = []string{"acme", "globex"}
 
-// TestShards loads two accounts that live on different shards, and compares what is over all shards with the truth, and
-// every view with that of a warehouse that is not divided. Without a wide sample, the transactions of a tiny world are
-// compared with the truth.
+// TestShards loads two accounts that live on different shards. It compares the views over all shards with the truth,
+// and every view with that of a warehouse that is not divided. Without a wide sample, it compares only the transactions
+// of a tiny world with the truth.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Transactions().Name}
@@ -39,7 +39,7 @@ func TestShards(t *testing.T) {
 		return
 	}
 
-	// What goes away, goes away on one shard, and a guard looks at that account alone.
+	// What is deleted is deleted on one shard, and a guard looks at that account alone.
 	x.Advance(3 * 24 * time.Hour)
 	if err := x.Delete(apisim.StreamTransactions, "globex", oneID(t, w, "globex")); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestShards(t *testing.T) {
 	sameViews(t, w)
 }
 
-// loadShards syncs streams of both accounts, and holds them against the truth.
+// loadShards syncs streams of both accounts, and compares them with the truth.
 func loadShards(t *testing.T, x *world, w *warehouse.Warehouse, streams ...string) {
 	t.Helper()
 	var jobs []Job
@@ -70,7 +70,7 @@ func loadShards(t *testing.T, x *world, w *warehouse.Warehouse, streams ...strin
 	}
 }
 
-// samePublic holds that the database of views has the rows of all shards.
+// samePublic wants the database of views to have the rows of all shards.
 func samePublic(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	public := w.Database() + "_public."
@@ -91,7 +91,7 @@ func oneID(t *testing.T, w *warehouse.Warehouse, account string) string {
 	return one(t, w, "SELECT min(id) FROM transactions WHERE account = '"+account+"'")
 }
 
-// sameViews copies the rows of all shards into one database, and holds that each view has the same rows there.
+// sameViews copies the rows of all shards into one database, and wants each view to have the same rows there.
 func sameViews(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	whole := open(t)
@@ -162,7 +162,7 @@ func TestShardsKilled(t *testing.T) {
 	}
 }
 
-// TestShardsKilledChild is a life of TestShardsKilled; by itself it does nothing.
+// TestShardsKilledChild is one life of TestShardsKilled; by itself it does nothing.
 func TestShardsKilledChild(t *testing.T) {
 	cell := os.Getenv(shardCell)
 	if cell == "" {

@@ -35,7 +35,8 @@ func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
 	return r.keep(ctx, refused, batches...)
 }
 
-// insert writes rows in one insert, and returns those that the warehouse refuses. It may go beside others of the run.
+// insert writes rows in one insert, and returns those that the warehouse refuses. Several inserts of a run
+// may be under way at once.
 func (r *run) insert(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
 	refused, err := r.writer().Stage(ctx, number, batches...)
 	if poisoned, is := errors.AsType[*warehouse.RefusedError](err); is {
@@ -45,7 +46,7 @@ func (r *run) insert(ctx context.Context, number int, batches ...*decode.Batch) 
 	return refused, err
 }
 
-// keep keeps what cannot be loaded of batches that are inserted, in the order of their inserts.
+// keep stores the rejects of batches that are inserted. It is called in the order of the batches.
 func (r *run) keep(ctx context.Context, refused []decode.Reject, batches ...*decode.Batch) error {
 	r.refused.add(refused)
 	if r.session.job.DryRun {
@@ -57,7 +58,7 @@ func (r *run) keep(ctx context.Context, refused []decode.Reject, batches ...*dec
 	return r.writer().Reject(ctx, refused)
 }
 
-// countRefused moves the count of what the warehouse refused to the record, once nobody else has it.
+// countRefused moves the count of what the warehouse refused to the record, once no other goroutine uses that.
 func (r *run) countRefused() { r.record.Totals, r.refused = r.refused.of(r.record.Totals), refused{} }
 
 // refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
@@ -73,7 +74,7 @@ func (n *refused) add(rejects []decode.Reject) {
 	}
 }
 
-// of corrects what the decoder counted.
+// of returns the totals of the decoder, corrected by what the warehouse refused.
 func (n refused) of(t warehouse.Totals) warehouse.Totals {
 	t.Staged -= n.records
 	t.Unloadable += n.records

@@ -19,15 +19,15 @@ type standing struct {
 	mu      sync.Mutex
 	streams map[warehouse.StreamID]*position
 	offsets map[string]time.Duration // of an account: how far the API's clock is ahead of ours
-	ahead   time.Duration            // how far that of the warehouse is
+	ahead   time.Duration            // how far the warehouse's clock is
 
 	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live, waiting, scope *prometheus.Desc
 }
 
-// position is where one stream stands.
+// position is the state of one stream.
 type position struct {
 	success, attempt, failure, watermark time.Time
-	looked                               time.Time // begin of the last run that succeeded
+	looked                               time.Time // when the last run that succeeded began
 	rows                                 uint64
 	waiting                              uint64
 	scope                                string // of the last complete list (catalog.Scope.Encode)
@@ -60,7 +60,7 @@ func newStanding(clock func() time.Time) *standing {
 	}
 }
 
-// Describe is a prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (s *standing) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge,
 		s.live, s.waiting, s.scope} {
@@ -68,7 +68,7 @@ func (s *standing) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is a prometheus.Collector's.
+// Collect implements prometheus.Collector.
 func (s *standing) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,13 +102,13 @@ func incremental(stream string) bool {
 	return err == nil && s.Kind == catalog.Incremental
 }
 
-// filtering reports whether a part of the stream can be asked for.
+// filtering reports whether a part of the stream can be requested by a filter.
 func filtering(stream string) bool {
 	s, err := catalog.Find(stream)
 	return err == nil && (s.Kind == catalog.Incremental || len(s.Filters) > 0)
 }
 
-// unix is a time as Prometheus has it, 0 when there is none.
+// unix returns a time as Prometheus expects it, in seconds since 1970; 0 for the zero time.
 func unix(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
@@ -128,7 +128,7 @@ func (s *standing) forget(account, stream string) {
 	delete(s.streams, warehouse.StreamID{Account: account, Stream: stream})
 }
 
-// of finds or makes a position; s.mu is held.
+// of finds or makes the position of a stream; s.mu must be held.
 func (s *standing) of(account, stream string) *position {
 	id := warehouse.StreamID{Account: account, Stream: stream}
 	if s.streams[id] == nil {

@@ -10,7 +10,7 @@ import (
 
 func named(name string, value any) any { return clickhouse.Named(name, value) }
 
-// one is the single value of a query, as text.
+// one returns the single value of a query, as text.
 func one(t *testing.T, w *warehouse.Warehouse, query string) string {
 	t.Helper()
 	var v string

@@ -10,18 +10,18 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// sayOpaque logs once what cursors a list has.
+// sayOpaque logs, once for each list, that its cursors are not ids of items.
 func (c *chain) sayOpaque() {
 	s := c.pager.reader.session
 	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return
 	}
-	c.log.Info("the cursors of this list are not the ids of items: to see whether it moves while it is read, it is read twice, or in time ranges that fit on a page")
+	c.log.Info("the cursors of this list are not item ids: the list is read twice, or in short time ranges, to detect changes")
 }
 
 // readTwice reads a list with opaque cursors a second time, since its pages do not show whether they follow each other.
-// A list that reads the same twice stood still in between; one that does not is read without its cursors. Only
-// transactions need it: deals and products are read as a whole each time, and what is missing from a list is not
+// A list that reads the same twice did not change in between. One that does not is read without its cursors. Only
+// transactions need this: deals and products are read as a whole each time, and what is missing from a list is not
 // deleted before that is confirmed.
 func (c *chain) readTwice() error {
 	if c.kind != cursorOpaque || c.stream.Kind != catalog.Incremental {
@@ -48,15 +48,15 @@ type timeRange struct {
 	known         bool // a row was seen in it
 }
 
-// isMoment reports a range of one millisecond, which cannot be divided.
+// isMoment reports that the range is one millisecond, which cannot be divided.
 func (r timeRange) isMoment() bool {
 	return !r.after.IsZero() && !r.before.IsZero() && r.before.Sub(r.after) <= 2*time.Millisecond
 }
 
-// sweep reads the range of the chain in ranges of time that fit on one page each, the earliest first. A page is of one
-// moment, so a range without a cursor is complete. A row that changes moves to a range that is still to be read. So a
-// sweep up to now has every row, those included that change while it reads. It relies on the service's filters, and has
-// a gap where they are seen not to work.
+// sweep reads the range of the chain in ranges of time that fit on one page each, the earliest first. A page comes from
+// one moment, so a range that fits on one is complete. A row that changes moves to a range that is still to be read. So
+// a sweep up to now has every row, even those that change while it reads. It relies on the service's filters, and has a
+// gap if it sees that they do not work.
 func (c *chain) sweep() error {
 	c.swept = true
 	for todo := []timeRange{c.pager.whole()}; len(todo) > 0 && c.gap == ""; {
@@ -90,8 +90,8 @@ func (c *chain) sweep() error {
 	return nil
 }
 
-// readMoment reads a range of one millisecond by its cursors. Where these are not the ids of items, it must read the
-// same twice. Where rows were seen in it and now it is empty, the service does not find rows by the millisecond.
+// readMoment reads a range of one millisecond by its cursors. If these are not the ids of items, it must read the same
+// twice. If rows were seen in it and it is empty now, the service does not find rows by the millisecond.
 func (c *chain) readMoment(r timeRange) error {
 	var before reading
 	for attempt := range 3 {
@@ -111,7 +111,7 @@ func (c *chain) readMoment(r timeRange) error {
 	return nil
 }
 
-// reading is what reading a range by its cursors came to.
+// reading is the result of reading a range by its cursors.
 type reading struct {
 	sum            uint64 // over its rows
 	pages, records int
@@ -147,9 +147,9 @@ func (c *chain) readOnce(r timeRange) (reading, error) {
 	return got, nil
 }
 
-// rest divides what is left of a range after its first page, the latest part first. gap says why that is not possible.
-// A row on a border belongs to the range next to it: the service may keep finer times than it shows, or include
-// borders.
+// rest divides what is left of a range after its first page, the latest part first. If it cannot, gap says why. A
+// row on a border is ignored, since it belongs to the range next to this: the service may keep finer times than it
+// shows, or include borders.
 func (r timeRange) rest(rows span) (rest []timeRange, gap string) {
 	var updates []int64
 	for _, u := range rows.updates() {

@@ -39,7 +39,7 @@ func TestExpiredCouponStaysInHistory(t *testing.T) {
 	if n := one(t, w, "SELECT count() FROM coupons_history WHERE id IN ("+gone+") AND valid_to <= valid_from"); n != "0" {
 		t.Errorf("%s of them have no sensible validity", n)
 	}
-	// As of the first load, the history shows exactly what the view showed then.
+	// For the time of the first load, the history shows exactly what the view showed then.
 	if n := one(t, w, "SELECT count() FROM coupons_history WHERE valid_from <= (SELECT min(valid_from) FROM coupons_history) AND "+
 		"(valid_to IS NULL OR valid_to > (SELECT min(valid_from) FROM coupons_history))"); n == "0" ||
 		n != fmt.Sprint(record.Changes.Live) {
@@ -239,7 +239,7 @@ func TestConsentIsForOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// run reads a list of so many, and says how many rows were deleted, or would have been.
+	// run reads a list of n rows, and returns how many rows were deleted, or would have been.
 	run := func(n int, dry bool) (deleted, would uint64, said string) {
 		t.Helper()
 		bodies["/v1/deals/payouts"] = list(n)
@@ -402,7 +402,7 @@ func TestUnknownNamesAreBounded(t *testing.T) {
 }
 
 // TestFullReadWhileRowsMove reads all transactions, newest first, while some of them change and so move to a page that
-// was read already: none of them is taken for gone. For wide samples: TestMovingLists moves rows while they are read.
+// was already read: none of them counts as gone. For wide samples: TestMovingLists moves rows while they are read.
 func TestFullReadWhileRowsMove(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

@@ -41,7 +41,7 @@ type Options struct {
 	// Grace is how long a run may continue after it was told to stop: to stage what was read, and to publish what was
 	// read to its end. Default DefaultGrace.
 	Grace time.Duration
-	// Clock is the local clock, of which only differences count: where two hosts must agree on a time it is the
+	// Clock is the local clock. Only differences of its times are used: if two hosts must agree on a time, it is the
 	// warehouse's. Default: time.Now.
 	Clock func() time.Time
 }
@@ -49,7 +49,7 @@ type Options struct {
 // Syncer runs jobs. It is safe for concurrent use.
 type Syncer struct{ tools }
 
-// tools are what a Syncer has to work with; each of its sessions has the same.
+// tools is what a Syncer works with. Each of its sessions has the same.
 type tools struct {
 	warehouse      *warehouse.Warehouse
 	log            *slog.Logger

@@ -13,8 +13,8 @@ import (
 )
 
 // TestTakenOver lets a worker stand still for longer than its lease, at each step from the last look at the lease to
-// the end of the publication. Meanwhile another one loads a newer world. When the first wakes up it must not bring the
-// old rows back, nor leave anything that stops those who come later. TestLostAndFailed takes a walk over.
+// the end of the publication. Meanwhile another one loads a newer world. When the first wakes up, it must not bring the
+// old rows back, nor leave anything that stops later runs. TestLostAndFailed takes a walk over.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -56,7 +56,7 @@ func TestTakenOver(t *testing.T) {
 				x.turn(t, stream, 2*i+1)
 				back := quick.takeOver(t, w, stream)
 				job := quick.job(t, stream, stream)
-				job.Full = stream == "products" // a walk that goes on would show pages of the older world
+				job.Full = stream == "products" // a walk that is continued would show pages of the older world
 				if _, err := quick.Run(t.Context(), job); err != nil {
 					t.Errorf("paused at %s: the other worker: %v", at.point, err)
 				}
@@ -82,9 +82,9 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakenInTheSameMoment lets two workers find the stream free. The later one has it; the other finds out before it
-// publishes, begins again, and leaves nothing of its first attempt, which the later one knew nothing of. For wide
-// samples: TestTakenOver has two workers on one stream.
+// TestTakenInTheSameMoment lets two workers find the stream free. The later one gets it. The other finds out before it
+// publishes, and begins again. It leaves nothing of its first attempt, which the later one does not know about. For
+// wide samples: TestTakenOver has two workers on one stream.
 func TestTakenInTheSameMoment(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -137,8 +137,8 @@ func TestTakenInTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestLostAndFailed lets a walk lose its stream without knowing, and then fail for another reason. Nobody goes on with
-// it, since the other worker has cleared the checkpoint: so it takes its rows away itself.
+// TestLostAndFailed lets a walk lose its stream without knowing, and then fail for another reason. Nobody continues it,
+// because the other worker has cleared the checkpoint. So the walk removes its rows itself.
 func TestLostAndFailed(t *testing.T) {
 	t.Parallel()
 	w := open(t)

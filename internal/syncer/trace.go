@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// StartSpan begins the span of a run, for whoever makes the run and does what follows from it. The returned function
-// ends it, with what came of the run.
+// StartSpan begins the span of a run. The caller makes the run, and what it does afterwards may belong to the span. The
+// returned function ends the span, with the result of the run.
 func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.RunRecord, error)) {
 	ctx, span := tracing.StartRun(ctx, "run", job.Stream.Name)
 	return ctx, func(r warehouse.RunRecord, err error) {

@@ -19,11 +19,12 @@ type link struct {
 	place
 	before   place     // of the page before
 	at       time.Time // local time at which the page before was asked for: the item was named after that
-	serverAt time.Time // the same by the service's clock; zero: not known
+	serverAt time.Time // the same time by the service's clock; zero: not known
 	verified bool      // it was looked at again
 }
 
-// rank orders links by how doubtful they are: the higher, the later the item changed before or after it was named.
+// rank orders links by how doubtful they are: the higher it is, the later the item changed,
+// compared with when it was named.
 func (l link) rank() int64 { return l.updated - l.at.UnixMilli() }
 
 func medianRank(trail []link) int64 {
@@ -35,13 +36,13 @@ func medianRank(trail []link) int64 {
 	return ranks[len(ranks)/2]
 }
 
-// maxTrail bounds the memory of a trail. Its last links stay, as places to go back to.
+// maxTrail bounds the memory of a trail. Its last keptLinks links stay, as places to go back to.
 const (
 	maxTrail  = 8192
 	keptLinks = 64
 )
 
-// link adds to the trail. Where that gets too long, it drops the links that are the least doubtful.
+// link adds to the trail. If that gets too long, it drops the less doubtful half of the links.
 func (c *chain) link(l link) {
 	if c.hold {
 		c.held = append(c.held, l)
@@ -72,8 +73,8 @@ func (c *chain) shorten(n int) {
 	c.trail = c.trail[:n]
 }
 
-// giveUp cuts the trail off at an item that was searched for and is not where it was. What was read on the way takes
-// its place.
+// giveUp ends a search that did not find its item: it cuts off the trail where the item was, and appends the links
+// that were read on the way.
 func (c *chain) giveUp(find *search) {
 	if find == nil {
 		return
@@ -82,14 +83,15 @@ func (c *chain) giveUp(find *search) {
 	c.trail, c.held, c.hold = append(c.trail, c.held...), nil, false
 }
 
-// search is for the item of a link that was read before, at that place in the trail.
+// search looks for the item of a link that was read before. at is the index of that link in the trail.
 type search struct {
 	link
 	at    int
-	pages int // that were read for it
+	pages int // that were read for the search
 }
 
-// maxSearch is how many pages are read for an item: rows that were added before it may have pushed it on.
+// maxSearch is the number of pages that are read to find an item: rows that were added before it may have
+// pushed it to a later page.
 const maxSearch = 16
 
 // met reports whether a page has the item. After the first page, the item counts only if it has not changed.

@@ -51,7 +51,7 @@ var shapes = map[string]shape{
 		}},
 }
 
-// columnOf is the column of a JSON name: its snake_case, but for the retailer's name and logo in deals.
+// columnOf returns the column of a JSON name: the name in snake_case, except for the retailer's name and logo in deals.
 func columnOf(stream, name string) string {
 	if stream != "products" && stream != "transactions" && (name == "name" || name == "logo") {
 		return "retailer_" + name
@@ -66,7 +66,7 @@ func columnOf(stream, name string) string {
 	return b.String()
 }
 
-// expected is what the view has to hold for a record, by column; a column that is missing here has to be empty.
+// expected returns what the view must have for a record, by column. A column that is missing here must be empty.
 func expected(t *testing.T, stream string, record []byte) map[string]string {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(record))
@@ -115,7 +115,7 @@ func instant(t *testing.T, text string) string {
 	return ""
 }
 
-// exact is a number as a fraction.
+// exact returns a number as a fraction.
 func exact(t *testing.T, text string) string {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(text)
@@ -215,7 +215,7 @@ func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string, 
 	}
 }
 
-// truthRows is what the view of a stream has to hold, by the key of the row.
+// truthRows returns what the view of a stream must have, by the key of the row.
 func truthRows(t *testing.T, x *world, stream, account string) map[string]map[string]string {
 	t.Helper()
 	want := map[string]map[string]string{}
@@ -229,7 +229,7 @@ func truthRows(t *testing.T, x *world, stream, account string) map[string]map[st
 	return want
 }
 
-// shownRows is what the view holds, in the form of truthRows. No key may be there twice.
+// shownRows returns what the view has, in the form of truthRows. No key may be there twice.
 func shownRows(t *testing.T, w *warehouse.Warehouse, stream, account string) map[string]map[string]string {
 	t.Helper()
 	got := map[string]map[string]string{}
@@ -261,7 +261,7 @@ func roundQuotients(t *testing.T, rows map[string]map[string]string) {
 	}
 }
 
-// halfEven rounds r to a whole number of parts of a unit, on the half to the even one.
+// halfEven rounds r to a whole number of parts of a unit. It rounds a half to the even number.
 func halfEven(r *big.Rat, parts int64) *big.Rat {
 	scaled := new(big.Rat).Mul(r, big.NewRat(parts, 1))
 	whole, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
@@ -271,7 +271,7 @@ func halfEven(r *big.Rat, parts int64) *big.Rat {
 	return new(big.Rat).SetFrac(whole, big.NewInt(parts))
 }
 
-// checkPrices holds the price history against the truth: every day that the feed has now is there with the feed's
+// checkPrices compares the price history with the truth: it must have every day that the feed has now, with the feed's
 // values. Days that have left the feed stay.
 func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string) {
 	t.Helper()
@@ -322,10 +322,10 @@ func checkPrices(t *testing.T, w *warehouse.Warehouse, x *world, account string)
 	}
 }
 
-// TestTruth compares everything with the truth after each step, for page sizes and orders, and syncs once more when
-// nothing has changed. The order changes nothing
-// for payouts and products, so those are read in the first order only. Without a wide sample, all is read by id, and of
-// one account, and one stream of each kind is synced once more.
+// TestTruth compares everything with the truth after each step, for page sizes and orders, and syncs once more
+// when nothing has changed. The order makes no difference for payouts and products, so these are read in the
+// first order only. Without a wide sample, everything is read by id and for one account, and one stream of each
+// kind is synced once more.
 func TestTruth(t *testing.T) {
 	shortForm := map[int]apisim.Order{1: apisim.ByUpdatedAsc, 7: apisim.ByID, 1000: apisim.ByUpdatedDesc}
 	for _, pageSize := range []int{1, 7, 1000} {
@@ -362,7 +362,7 @@ func TestTruth(t *testing.T) {
 				}
 
 				if pageSize != 7 || !enginetest.Wide() {
-					return // two accounts side by side do not depend on the size of pages, and each run costs the engine its time
+					return // two accounts side by side do not depend on the size of pages, and each run takes time
 				}
 				syncAll(t, w, append(x.jobs(t, "globex", streams...), x.jobs(t, "acme", streams...)...))
 				checkTruth(t, w, x, "acme", streams...)

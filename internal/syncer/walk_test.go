@@ -44,7 +44,7 @@ func TestStoppedWalk(t *testing.T) {
 		}
 		for name, full := range map[string]bool{"goes on": false, "starts over with --full": true} {
 			if full && phase != PhaseReading && os.Getenv(wholeMatrix) == "" {
-				continue // nothing is left to go on with
+				continue // nothing is left to continue
 			}
 			t.Run(string(phase)+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -88,7 +88,8 @@ func TestStoppedWalk(t *testing.T) {
 	}
 }
 
-// TestCheckpointWithoutItsRows is what a worker finds that loaded a checkpoint whose walk another one has ended.
+// TestCheckpointWithoutItsRows has a worker find the checkpoint of a walk whose rows are gone, because another
+// worker has ended the walk.
 func TestCheckpointWithoutItsRows(t *testing.T) {
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)

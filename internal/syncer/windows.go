@@ -62,7 +62,7 @@ func (r *Range) setDefaults() {
 	r.From, r.To = from, to
 }
 
-// set gives a field that is zero a value.
+// set sets a field to a value if it is zero.
 func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -80,11 +80,11 @@ func (j *Job) checkBackfill() error {
 	return nil
 }
 
-// window is a part of a range: rows updated at from or later and before to. Where to is zero, it has no end.
+// window is a part of a range: rows updated at from or later and before to. If to is zero, it has no end.
 type window struct{ from, to time.Time }
 
-// after and before are what to ask for. Both borders of the API's filter are exclusive, so a window reaches one
-// millisecond, the resolution of its timestamps, into the one before it: a row exactly on a border is read.
+// after and before return the borders to request. Both borders of the API's filter are exclusive, so a window reaches
+// one millisecond, the resolution of its timestamps, into the one before it: a row exactly on a border is read.
 func (w window) after() time.Time  { return w.from.Add(-time.Millisecond) }
 func (w window) before() time.Time { return w.to }
 
@@ -101,7 +101,7 @@ func cut(from, to time.Time, width time.Duration) []window {
 	return all
 }
 
-// spans is a set of numbers as ranges that do not touch, in order: small, where windows are done about in order.
+// spans is a set of numbers, as ranges that do not touch, in order. It is small if windows are done roughly in order.
 type spans [][2]int
 
 func (s spans) has(n int) bool {
@@ -136,7 +136,7 @@ func (s spans) numbers() []int {
 	return all
 }
 
-// with is the set with more numbers; s stays as it is.
+// with returns the set with more numbers. s does not change.
 func (s spans) with(numbers ...int) spans {
 	all := slices.Clone(s)
 	for _, n := range numbers {

@@ -49,7 +49,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Every millisecond of a range is inside the borders, which are exclusive, of exactly one window.
+// Every millisecond of a range is inside the exclusive borders of exactly one window.
 func TestWindowsCoverTheRange(t *testing.T) {
 	t.Parallel()
 	from := day(t, "2026-01-01T00:00:00")

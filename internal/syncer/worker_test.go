@@ -29,7 +29,7 @@ func tinyWorld(seed uint64, accounts ...string) apisim.Options {
 	return o
 }
 
-// turn changes something in every stream. The same turns make the same world.
+// turn changes something in every stream. The same sequence of turns makes the same world.
 func (x *world) turn(t testing.TB, account string, n int) {
 	t.Helper()
 	x.Advance(26 * time.Hour)
@@ -48,10 +48,10 @@ type worker struct {
 	seam    *seam
 	store   *warehouse.Warehouse
 	client  *dealapi.Client
-	waiting func() // is called when a run waits for a stream that another one has; may be nil
+	waiting func() // called when a run waits for a stream that another one has; may be nil
 }
 
-// clocks are how far the clocks of a worker's world are from this machine's.
+// clocks says how far the clocks of a worker's world are from this machine's.
 type clocks struct{ warehouse, local time.Duration }
 
 // newWorker makes a worker on an existing database.
@@ -92,7 +92,7 @@ func newWorker(t *testing.T, x *world, database, account string, skew clocks) *w
 	return v
 }
 
-// job is a run in small batches, so that a stream has several, and a walk several checkpoints.
+// job returns a run in small batches, so that a stream has several, and a walk several checkpoints.
 func (v *worker) job(t *testing.T, account, stream string) Job {
 	t.Helper()
 	s, err := catalog.Find(stream)
@@ -104,8 +104,9 @@ func (v *worker) job(t *testing.T, account, stream string) Job {
 	return job
 }
 
-// takeOver lets the leases of an account run out, for what this worker runs until the test calls back: also those that
-// a worker which stands still has renewed meanwhile, since its heartbeat does not stand still with it.
+// takeOver lets the leases of an account run out whenever this worker waits for one, until the test calls
+// back. That includes leases that a worker which stands still has renewed meanwhile, because its heartbeat
+// does not stand still with it.
 func (v *worker) takeOver(t *testing.T, w *warehouse.Warehouse, account string) (back func()) {
 	t.Helper()
 	v.waiting = func() { expireLeases(t, w, account) }
@@ -113,7 +114,7 @@ func (v *worker) takeOver(t *testing.T, w *warehouse.Warehouse, account string) 
 	return func() { v.waiting = nil }
 }
 
-// expireLeases lets time pass for the leases of an account: those of workers that are gone or stand still.
+// expireLeases lets the leases of an account expire: those of workers that are gone or stand still.
 func expireLeases(t *testing.T, w *warehouse.Warehouse, account string) {
 	t.Helper()
 	err := w.Conn().Exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
@@ -126,7 +127,7 @@ FROM sync_state_log FINAL WHERE name = 'lease' AND value != '' AND account = {ac
 }
 
 // checkTidy wants nothing left behind by any run of the account: no staged rows, no tables, no state but a watermark.
-// In a wide sample it calls checkDerived, which costs as much as a run; without one, tests do so in their end.
+// In a wide sample it calls checkDerived, which costs as much as a run; otherwise tests call that at their end.
 func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	t.Helper()
 	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + stagingOf(stream)
@@ -143,7 +144,7 @@ func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	}
 }
 
-// stagingOf is the staging table of a stream: those that are stored in a second way have a name of their own.
+// stagingOf returns the staging table of a stream: streams that are stored in a second way have another name for it.
 func stagingOf(stream string) string {
 	if s, err := catalog.Find(stream); err == nil && (s.OrderedBy != "" || s.Child != nil) {
 		stream += "_2"
@@ -151,7 +152,7 @@ func stagingOf(stream string) string {
 	return stream + "_staging"
 }
 
-// checkDerived wants each table that follows from the stream's rows to be as if it were made anew.
+// checkDerived wants each table that is derived from the stream's rows to be as if it were made anew.
 func checkDerived(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	t.Helper()
 	wrong, err := w.CheckDerived(t.Context(), warehouse.StreamID{Account: account, Stream: stream})
@@ -160,8 +161,7 @@ func checkDerived(t *testing.T, w *warehouse.Warehouse, account, stream string) 
 	}
 }
 
-// checkHistory wants no version twice, the last versions to be what the view shows, and what follows from the rows to
-// follow from them.
+// checkHistory wants no version twice, and the last versions to be what the view shows. It calls checkDerived too.
 func checkHistory(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	t.Helper()
 	checkDerived(t, w, account, stream)

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// The lists of what a statement may name, cut down once from the engine's own catalogues. A test compares them with the
-// engine: it fails if a new release adds or drops a name.
+// The lists of what a statement may name. They began as the engine's own catalogues, cut down by hand. A test compares
+// them with the engine: it fails if a new release adds or drops a name.
 //
 //go:embed *.txt
 var allowFiles embed.FS
 
-// Where tells a user where to look.
+// Where is the end of an error text. It tells a user where the lists are.
 const Where = "; what is allowed is listed in internal/chdb/allow/ of dealhouse's source"
 
 // Entry is one name of a list.
 type Entry struct {
 	Name    string
-	Sign    byte // '-' is refused, '+' is for some only, see the file's head; 0 is allowed
+	Sign    byte // '-': refused; '+': allowed in some cases only, see the head of the file; 0: allowed
 	Zone    int  // the argument that names a time zone, or -1
 	Type    int  // the argument that names a type, or -1; LastArgument is the last one
 	HasType bool
@@ -27,10 +27,10 @@ type Entry struct {
 	Bare    bool // refused only as a call
 }
 
-// LastArgument is the number of a function's last argument, however many it has.
+// LastArgument means the last argument of a function, however many it has.
 const LastArgument = -1
 
-// List has its names in lower case: most of what the engine looks up by name it finds in any case.
+// List maps names in lower case to their entries: the engine itself ignores the case of most names.
 type List map[string]Entry
 
 // Allows tells whether name is on the list without a sign.
@@ -43,12 +43,12 @@ func (l List) Allows(name string) bool {
 // refused.
 func (l List) Refuses(name string) bool { return l[strings.ToLower(name)].Sign == '-' }
 
-// Lists are all there are.
+// Lists holds all the lists.
 type Lists struct {
 	Functions, Aggregates, TableFunctions, Engines, Formats, Settings, MergeTree, SystemTables List
 }
 
-// All are the lists, read once.
+// All returns the lists. It reads them once.
 var All = sync.OnceValue(func() *Lists {
 	return &Lists{
 		Functions:      readList("functions"),
@@ -108,13 +108,13 @@ func readEntry(fields []string) Entry {
 	return e
 }
 
-// Combinators are the suffixes that make a new aggregate function of another.
+// Combinators are the suffixes that turn one aggregate function into another, such as "if" in sumIf.
 var Combinators = []string{
 	"simplestate", "ordefault", "distinct", "resample", "foreach", "argmax", "argmin", "ornull", "tuple", "merge", "state",
 	"array", "null", "map", "if",
 }
 
-// Function finds what the lists say about a name in a call. ok is false for a name that they do not have.
+// Function returns the entry of a name in a call. ok is false for a name that is on no list.
 func (l *Lists) Function(name string) (e Entry, ok bool) {
 	name = strings.ToLower(name)
 	if e, ok := l.Functions[name]; ok {
@@ -141,11 +141,11 @@ func (e Entry) isAggregate(l *Lists) bool {
 	return ok
 }
 
-// madeByParser are functions that no catalogue has: what the parser and the analyzer write for syntax.
+// madeByParser are functions that are in no catalogue: the parser and the analyzer put them in place of syntax.
 var madeByParser = map[string]bool{"lambda": true, "exists": true, "untuple": true, "grouping": true}
 
-// InDefinitions are what stands like a function in the definition of a column, an index or a statistic: codecs, and the
-// kinds of the others.
+// InDefinitions are names that look like functions in the definition of a column, an index or a statistic: codecs, and
+// the kinds of indexes and statistics.
 var InDefinitions = map[string]bool{
 	"codec": true, "alp": true, "default": true, "delta": true, "doubledelta": true, "fpc": true, "gcd": true,
 	"gorilla": true, "lz4": true,

@@ -18,12 +18,12 @@ const defaultDatabase = "default"
 
 // Conn is one connection to the engine, used by one goroutine at a time (chdb-1).
 type Conn struct {
-	// Lib and C are for what only the C functions can do; pass C to them. Meanwhile the connection may not be used in
-	// any other way.
+	// Lib and C serve callers that need the C functions themselves: they pass C to functions of Lib. Until they are
+	// done, nobody may use the connection in any other way.
 	Lib *library.API
 	C   library.Pointer
 
-	handle library.Pointer // what connect returned; close wants it back
+	handle library.Pointer // what Connect returned; CloseConn takes it
 	reader bool            // confined to reading; see Confine
 
 	// The database and settings that the connection was last given (chdb-2).
@@ -34,12 +34,12 @@ type Conn struct {
 	Unknown bool
 }
 
-// New makes one of what [library.API.Connect] returned.
+// New makes a connection of the handle that [library.API.Connect] returned.
 func New(lib *library.API, handle library.Pointer) *Conn {
 	return &Conn{Lib: lib, handle: handle, C: *(*library.Pointer)(handle), db: defaultDatabase}
 }
 
-// Close ends the connection, which nothing may use any more.
+// Close closes the connection. Nothing may use it after that.
 func (c *Conn) Close() { c.Lib.CloseConn(c.handle) }
 
 // Exec runs a statement whose result does not matter.
@@ -48,13 +48,13 @@ func (c *Conn) Exec(sql string) error {
 	return err
 }
 
-// Value runs a query for one cell.
+// Value runs a query and returns the one cell of its result.
 func (c *Conn) Value(sql string) (string, error) {
 	b, err := c.Buffered(sql, "TSVRaw", nil)
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// Buffered runs a statement and returns its whole output, copied. When it fails, the state is Unknown (chdb-2).
+// Buffered runs a statement and returns a copy of its whole output. When it fails, it sets Unknown (chdb-2).
 func (c *Conn) Buffered(sql, format string, params []library.Param) (_ []byte, err error) {
 	defer func() { c.Unknown = c.Unknown || err != nil }()
 	r := c.Lib.Run(c.C, sql, format, params, false)
@@ -68,8 +68,7 @@ func (c *Conn) Buffered(sql, format string, params []library.Param) (_ []byte, e
 	return slices.Clone(c.Lib.Bytes(r)), nil
 }
 
-// Prepare brings the connection to a database and settings. When it fails, the
-// state is Unknown (chdb-2).
+// Prepare gives the connection a database and settings. When it fails, the state is Unknown (chdb-2).
 func (c *Conn) Prepare(db string, settings map[string]string) error {
 	db = cmp.Or(db, defaultDatabase)
 	if db != c.db {
@@ -95,7 +94,7 @@ func (c *Conn) Prepare(db string, settings map[string]string) error {
 	return nil
 }
 
-// Confine takes all rights but a reader's from the connection, for good (chdb-7).
+// Confine takes all rights from the connection except those of a reader. They never come back (chdb-7).
 func (c *Conn) Confine() error {
 	for _, sql := range []string{SetReader, lock} {
 		if err := c.Exec(sql); err != nil {
@@ -116,12 +115,12 @@ const (
 	Unlock = "SET readonly = DEFAULT"
 )
 
-// matches tells whether prepare would have nothing to do.
+// matches tells whether Prepare would have nothing to do.
 func (c *Conn) matches(db string, settings map[string]string) bool {
 	return c.db == cmp.Or(db, defaultDatabase) && maps.Equal(c.settings, settings)
 }
 
-// settingsDiff is the one SET statement that leads from have to want, or "".
+// settingsDiff returns the one SET statement that turns the settings have into want, or "" if they are equal.
 func settingsDiff(have, want map[string]string) string {
 	var parts []string
 	for name, value := range want {
@@ -141,7 +140,7 @@ func settingsDiff(have, want map[string]string) string {
 	return "SET " + strings.Join(parts, ", ")
 }
 
-// Verdict is how the engine's own parser sees a query.
+// Verdict is what the engine's own parser says about a query.
 type Verdict struct {
 	Count uint32 // statements
 	Flags uint32
@@ -160,7 +159,7 @@ const (
 	ClassUnknown = 4 // not SQL, or an INSERT whose data is not SQL
 )
 
-// Classify asks the engine what a query is, without running it.
+// Classify asks the engine what kind of query it is, without running it.
 func (c *Conn) Classify(sql string) (Verdict, error) {
 	out := [4]uint32{16} // the size of the structure, for versioning
 	if rc := c.Lib.Classify(c.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(""), 0, &out); rc != 0 {
@@ -169,12 +168,12 @@ func (c *Conn) Classify(sql string) (Verdict, error) {
 	return Verdict{Count: out[1], Flags: out[2], Class: out[3]}, nil
 }
 
-// SyntaxError is the error of the parser for a text that it refused, or nil if it accepts the text after all. Nothing
-// of the text is run: it is data here.
+// SyntaxError returns the parser's error for a text that it refused, or nil if it accepts the text after all. Nothing
+// of the text runs, because the text is passed as data.
 func (c *Conn) SyntaxError(sql string) error {
 	_, err := c.Buffered("SELECT formatQuery({q:String})", "Null", []library.Param{{Name: "q", Value: EscapeParam(sql)}})
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
-		e.Message, _, _ = strings.Cut(e.Message, ": In scope SELECT formatQuery(") // our question, not the user's
+		e.Message, _, _ = strings.Cut(e.Message, ": In scope SELECT formatQuery(") // our query, not the user's
 	}
 	return err
 }
@@ -185,11 +184,11 @@ var (
 	paramEscaper      = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`, "\x00", `\0`)
 )
 
-// QuoteString writes a literal of SQL.
+// QuoteString returns s as a string literal of SQL.
 func QuoteString(s string) string { return "'" + stringEscaper.Replace(s) + "'" }
 
-// QuoteIdentifier writes a name as SQL quotes it.
+// QuoteIdentifier returns a name in the quotes of SQL.
 func QuoteIdentifier(s string) string { return "`" + identifierEscaper.Replace(s) + "`" }
 
-// EscapeParam writes a string the way query parameters are read: as TSV.
+// EscapeParam escapes a string as in TSV, because the engine reads query parameters as TSV.
 func EscapeParam(s string) string { return paramEscaper.Replace(s) }

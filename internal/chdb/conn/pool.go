@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// Pool hands out connections, at most so many at a time.
+// Pool lends connections, at most Size of them at a time.
 type Pool struct {
 	open func() (*Conn, error)
 	// tokens has one element for each connection that may still be lent.
@@ -22,7 +22,7 @@ type Pool struct {
 	idle []*Conn // the longest idle first
 }
 
-// NewPool makes a pool of n connections, which open makes when they are needed.
+// NewPool makes a pool of at most n connections. It calls open for each when it is first needed.
 func NewPool(n int, open func() (*Conn, error)) *Pool {
 	p := &Pool{open: open, tokens: make(chan struct{}, n), ended: make(chan struct{})}
 	for range n {
@@ -31,11 +31,11 @@ func NewPool(n int, open func() (*Conn, error)) *Pool {
 	return p
 }
 
-// Size is how many connections it lends at once, at most.
+// Size returns how many connections the pool lends at once, at most.
 func (p *Pool) Size() int { return cap(p.tokens) }
 
-// Get lends a connection, if possible one that already is at the database and
-// settings asked for.
+// Get lends a connection, if possible one that already has the database and settings asked for. It waits for one to
+// come back if all are lent.
 func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (*Conn, error) {
 	select {
 	case <-p.ended:
@@ -66,10 +66,10 @@ func (p *Pool) Get(ctx context.Context, db string, settings map[string]string) (
 	return c, nil
 }
 
-// pick takes an idle connection that already is at the database and settings. Without one, it returns nil for a new
-// one, as long as there may be more: a run sends few kinds of statements in turn, and where each kind has a connection,
-// none of them needs a SET before it. After that, it takes the one that was not used for longest. The caller has taken a
-// token.
+// pick takes an idle connection that already has the database and settings. If there is none and the pool may open
+// more, it returns nil, so that the caller opens one: a run sends a few kinds of statements again and again, and if
+// each kind has its own connection, none of them needs a SET first. If the pool is full, it takes the connection that
+// has been idle for longest. The caller must hold a token.
 func (p *Pool) pick(db string, settings map[string]string) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *Pool) pick(db string, settings map[string]string) *Conn {
 		}
 	}
 	if at < 0 {
-		if len(p.idle) <= len(p.tokens) { // then those that are idle, and those that are lent, are fewer than there may be
+		if len(p.idle) <= len(p.tokens) { // idle and lent ones together are fewer than the pool may have
 			return nil
 		}
 		at = 0
@@ -118,16 +118,16 @@ func (p *Pool) Close() {
 	})
 }
 
-// NewController makes one of a connection, which is its own from then on.
+// NewController makes a controller that owns the connection from then on.
 func NewController(c *Conn) *Controller { return &Controller{conn: c} }
 
 // Controller kills queries, on a connection that does nothing else (chdb-6).
 type Controller struct {
 	mu   sync.Mutex
-	conn *Conn // nil after close
+	conn *Conn // nil after Close
 }
 
-// kill asks once for the end of the queries whose text begins with mark.
+// kill asks the engine once to end the queries whose text begins with mark.
 func (k *Controller) kill(mark string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,8 +147,7 @@ func (k *Controller) Close() {
 	}
 }
 
-// KillUntil repeats the kill until done is closed: a query that has only just
-// been sent may not be there yet when the first kill looks for it.
+// KillUntil repeats the kill until done is closed: the first kill may not find a query that has only just been sent.
 func (k *Controller) KillUntil(mark string, done <-chan struct{}) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		select {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPoolKeepsKinds: statements of as many kinds as there may be connections each find one that has their settings.
-// There never are more connections than that.
+// TestPoolKeepsKinds: if there are no more kinds of statements than connections allowed, each kind finds a connection
+// that has its settings. There are never more connections than allowed.
 func TestPoolKeepsKinds(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -42,7 +42,7 @@ func TestPoolKeepsKinds(t *testing.T) {
 		t.Errorf("a third kind does not have the connection that was idle for longest; %d were made", made)
 	}
 
-	// One that could not be opened is not counted among those that there may be.
+	// A connection that could not be opened does not count against the limit.
 	p = NewPool(2, p.open)
 	use("a")
 	refused = errors.New("out of memory")

@@ -1,3 +1,3 @@
-// Package contract has what the engine and its users share: options, limits and errors. It is also part of a binary
-// without the engine, so it depends on nothing.
+// Package contract has the options, limits and errors that the engine and its users share. A binary without the engine
+// contains it too, so it depends on no other package.
 package contract

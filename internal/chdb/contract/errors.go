@@ -12,7 +12,7 @@ var (
 	// ErrLocked means that another process has the data directory open.
 	ErrLocked = errors.New("the data directory is in use by another process")
 
-	// ErrClosed is what requests get after Close.
+	// ErrClosed is the error of requests after Close.
 	ErrClosed = errors.New("the embedded engine is closed")
 
 	// ErrNoVerifiedLibrary means that no library is known for this platform.
@@ -37,8 +37,7 @@ func (e *OtherDirError) Error() string {
 		e.Wanted, e.Open)
 }
 
-// LibraryError means that the engine's library could not be had. Its text
-// says what to do.
+// LibraryError means that the engine's library could not be found, downloaded or loaded. Its text says what to do.
 type LibraryError struct {
 	Op   string // what was being done
 	Hint string // what the user can do about it

@@ -32,25 +32,24 @@ type Options struct {
 	// dealhouse/chdb below the user's cache directory.
 	CacheDir string
 
-	// Downloading, if set, is called when a library has to be downloaded, and while that goes on, with how much of it is
-	// done, in percent from 0 to 100. Calls come one after another.
+	// Downloading, if set, is called when the download of a library begins, and again and again while it runs. percent
+	// says how much is done, from 0 to 100. There is never more than one call at a time.
 	Downloading func(percent int)
 
-	// MaxConns bounds the queries and inserts that run at once; more wait
-	// for their turn. Zero means max(8, 2*GOMAXPROCS). It counts for the first
-	// Open of a directory; later ones share that engine. Read-only requests
-	// through Handler or ReadOnlyOptions have as many connections of their own.
+	// MaxConns bounds the queries and inserts that run at once. Others wait for their turn. Zero means max(8,
+	// 2*GOMAXPROCS). The first Open of a directory decides; later ones share that engine. Read-only requests through
+	// Handler or ReadOnlyOptions have as many connections of their own.
 	MaxConns int
 
 	// Shards is the number of shards of the cluster OwnCluster, all of which are this engine: for tests of tables over
-	// several shards. None: there is no cluster.
+	// several shards. Zero means that there is no cluster.
 	Shards int
 
 	// FewRows makes statements over few rows cheap: for tests, whose few rows are read in less time than it takes to
 	// compile an expression, or to wake a second thread.
 	FewRows bool
 
-	// Keeper is host:port of a ZooKeeper, for tests of replicated tables. Empty: there is none.
+	// Keeper is host:port of a ZooKeeper, for tests of replicated tables. Empty means that there is none.
 	Keeper string
 
 	// Logger gets a line when the library is downloaded and when cleaning up
@@ -61,48 +60,43 @@ type Options struct {
 	// decides; later ones share that engine.
 	Limits Limits
 
-	// Restoring says that the caller fills the directory, which nobody else may open until it is whole: see
-	// RestoringFile.
+	// Restoring says that the caller is going to fill the directory. Nobody else may open it before it is
+	// complete: see RestoringFile.
 	Restoring bool
 }
 
-// Place is where an engine works: all of the host's files that it needs besides those of the system.
+// Place is where an engine works: all files of the host that it needs, except those of the operating system.
 type Place struct {
 	Dir     string // the data; absolute
 	Library string // libchdb; absolute
 }
 
-// HandlerOptions says what the HTTP door lets through. The zero value is
-// read-only, without authentication, for local clients.
+// HandlerOptions says which requests the HTTP door accepts. The zero value is read-only, without
+// authentication, for local clients.
 type HandlerOptions struct {
-	// AllowWrites lets any statement through that does not reach the host's files
-	// or network, nor could make a text do so: the data of an INSERT has no
-	// expressions, and format() is for SELECTs. GET requests stay read-only, as
-	// in ClickHouse.
+	// AllowWrites allows any statement that does not reach the host's files or network, and cannot make the engine run
+	// a text that does: in data that an INSERT sends, expressions are off, and the table function format() is refused.
+	// GET requests stay read-only, as in ClickHouse.
 	AllowWrites bool
 
-	// User and Password, if either is set, are asked of every request but
-	// /ping: basic auth, X-ClickHouse-User and X-ClickHouse-Key headers, or
-	// user and password in the URL. An empty User means "default".
+	// User and Password, if either is set, are required for every request but /ping: basic auth, X-ClickHouse-User and
+	// X-ClickHouse-Key headers, or user and password in the URL. An empty User means "default".
 	User, Password string
 
-	// AllowedHosts are names under which the server may be addressed, besides
-	// localhost and loopback addresses. Without authentication any other Host header is
-	// refused, because a web page could otherwise reach the server by DNS rebinding.
-	// "*" allows every name.
+	// AllowedHosts are names by which clients may address the server, in addition to localhost and addresses written as
+	// numbers. Without authentication, any other Host header is refused, because a web page could otherwise reach the
+	// server by DNS rebinding. "*" allows every name.
 	AllowedHosts []string
 
-	// MaxQueryBytes bounds the text of a query; data that an INSERT brings
-	// along is not counted. Zero means 4 MiB.
+	// MaxQueryBytes bounds the text of a query. The data that an INSERT sends do not count. Zero means 4 MiB.
 	MaxQueryBytes int64
 
 	// MaxBufferedBytes bounds a result whose format cannot be streamed (JSON,
 	// Parquet, Pretty and the like). Zero means 256 MiB.
 	MaxBufferedBytes int64
 
-	// MaxQueries bounds the queries and inserts that run at once, those included whose
-	// client is slow to read the result or to send the data. Zero means as many as
-	// the engine has connections.
+	// MaxQueries bounds the queries and inserts that run at once. Those whose client is slow to read the result or to
+	// send the data count too. Zero means as many as the engine has connections.
 	MaxQueries int
 
 	// MaxWait is how long a request waits for its turn before it is refused with 503
@@ -110,15 +104,15 @@ type HandlerOptions struct {
 	// slow are cut off.
 	MaxWait time.Duration
 
-	// Grace is how long a client may be idle altogether while it sends a request or
-	// reads a result, besides the time that MinRate allows. Zero means 30 seconds.
+	// Grace is how long a client may be idle in total while it sends a request or reads a result, in addition to the
+	// time that MinRate allows. Zero means 30 seconds.
 	Grace time.Duration
 
-	// MinRate is how many bytes a second a client has to send or take. Zero means 16 KiB.
+	// MinRate is how many bytes a second a client has to send or read. Zero means 16 KiB.
 	MinRate int64
 
-	// Busy, if set, is called when a request gets its turn, and what it returns when
-	// the turn is over: a server that is short of connections can spare those.
+	// Busy, if set, is called when a request gets its turn, and the function that it returns is called when the turn is
+	// over. A server that is short of connections can then keep those that are busy.
 	Busy func(*http.Request) (over func())
 
 	// Logger gets a line for each request that fails on the server's side.

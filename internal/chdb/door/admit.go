@@ -23,8 +23,7 @@ var (
 	errBadPassword = exception.New(exception.AuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
 )
 
-// admit decides whether a request is let in at all, and says with which status
-// it is turned away.
+// admit decides whether to serve a request at all. If not, it returns the status and the error to answer.
 func (h *handler) admit(req *http.Request) (int, error) {
 	// Any web page can make a browser send requests here. It cannot read the
 	// answers, since there are no CORS headers, but a write needs no answer.
@@ -46,7 +45,7 @@ func (h *handler) admit(req *http.Request) (int, error) {
 	return 0, nil
 }
 
-// foreign tells whether a browser says that another site's page is asking.
+// foreign tells whether the headers of a browser say that the request comes from another site's page.
 func foreign(req *http.Request) bool {
 	if site := req.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return true
@@ -59,8 +58,8 @@ func foreign(req *http.Request) bool {
 	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, req.Host)
 }
 
-// knownHost tells whether the Host header can be trusted to be one that a
-// person typed. A number always can: DNS rebinding needs a name.
+// knownHost tells whether a person chose the host that the Host header names, rather than a web page. A number is
+// always accepted: DNS rebinding needs a name.
 func (h *handler) knownHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -74,8 +73,8 @@ func (h *handler) knownHost(host string) bool {
 	})
 }
 
-// authenticate looks for a user and password where ClickHouse's clients put
-// them, and compares both in constant time.
+// authenticate looks for a user and password in the places where ClickHouse's clients put them. It
+// compares both in constant time.
 func (h *handler) authenticate(req *http.Request) error {
 	user, password, given := req.BasicAuth()
 	if !given {
@@ -102,7 +101,7 @@ func (h *handler) authenticate(req *http.Request) error {
 	return nil
 }
 
-// equal compares hashes, so that not even the length shows.
+// equal compares hashes, so that its time does not depend even on the length.
 func equal(a, b string) int {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:])

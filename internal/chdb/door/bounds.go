@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// smallText is how many bytes of any request are held before it has a turn or a place.
+	// smallText is how many bytes of a request are kept in memory while it has neither a turn nor a place.
 	smallText = 64 << 10
-	// largestFrame is how many bytes a stranger's compressed frame may have, packed and unpacked. It is unpacked as a
-	// whole; ClickHouse's own programs make frames of 1 MiB, clickhouse-go of about 10.
+	// largestFrame is how many bytes a stranger's compressed frame may have, packed and unpacked. A frame is unpacked
+	// as a whole, into memory. ClickHouse's own programs make frames of 1 MiB, clickhouse-go of about 10.
 	largestFrame = 16 << 20
 )
 
 // bounds limits the memory of requests that have no turn yet: only requests with a place may hold more than smallText.
-// The program's own requests have no bounds: a nil pointer.
+// For the program's own requests the pointer is nil, which means no bounds.
 type bounds struct {
-	place func() (over func(), err error) // waits for one
+	place func() (over func(), err error) // waits for a place
 	over  func()
 	free  bool // it has a place, or its turn
 }
@@ -48,7 +48,8 @@ func (b *bounds) release() {
 	}
 }
 
-// frames passes on the compressed frames of a stranger, each as it has come whole, if it unpacks to what it says.
+// frames passes on a stranger's compressed frames. It reads each one completely first, and checks that it unpacks to
+// the size that its header says.
 type frames struct {
 	r      io.Reader
 	bounds *bounds
@@ -96,12 +97,12 @@ func (f *frames) next() error {
 		return err
 	}
 	if header[frameMethod] != methodZSTD {
-		return nil // LZ4 is unpacked into as much as it says
+		return nil // LZ4 never unpacks to more than its header says
 	}
 	return checkZSTD(f.frame.Bytes()[frameHeader:], unpacked)
 }
 
-// checkZSTD refuses what would unpack to another size, before anybody makes room for that.
+// checkZSTD refuses a frame that would unpack to another size, before anyone reserves memory for it.
 func checkZSTD(packed []byte, size int64) error {
 	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(largestFrame))

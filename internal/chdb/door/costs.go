@@ -9,24 +9,26 @@ import (
 	"dealhouse/internal/chdb/recent"
 )
 
-// costs remembers how long requests have held their turns lately, by connection, by address, and by statement. For a
-// statement it does not matter who sent it.
+// costs remembers how long requests have held their turns lately, by connection, by address and by statement, no
+// matter who sent the statement.
 type costs struct {
 	*recent.Map[string, time.Duration]
 }
 
-// remembered is how many connections, addresses and statements are kept, in each of two generations.
+// remembered is how many connections, addresses and statements together are kept, in each of the two
+// generations of a recent.Map.
 const remembered = 2048
 
-// source is what the expected cost of a request is looked up by, before it runs.
+// source has the keys under which costs keeps the cost of a request. By them it looks up the expected cost
+// before the request runs.
 type source struct {
-	statement  string // a hash, or "" where the cost lies in the data that the client sends
+	statement  string // a hash, or "" if the cost depends on data that the client sends
 	connection string
 	address    string
 }
 
-// sourceOf names the source of a request. Data come at the client's pace, so the statement of an INSERT with data says
-// nothing about its cost.
+// sourceOf returns the source of a request. Data arrive at the client's pace, so the statement of an INSERT with data
+// says nothing about its cost.
 func sourceOf(req *http.Request, r *request) source {
 	s := source{connection: "connection " + req.RemoteAddr, address: "address " + req.RemoteAddr}
 	if host, _, err := net.SplitHostPort(req.RemoteAddr); err == nil {
@@ -39,9 +41,9 @@ func sourceOf(req *http.Request, r *request) source {
 	return s
 }
 
-// expect tells how long a request will hold its turn, going by others like it. It takes the lower of the costs known
-// for the statement and for the connection: so nobody can make a statement look costly for a client that asks for
-// little. A new connection with a new statement is expected to be like the others at its address.
+// expect returns how long a request will probably hold its turn, judging by earlier ones. It takes the lower of the
+// costs of the statement and of the connection. So one client cannot make a statement look expensive for another client
+// that asks for little. If both are new, it takes the cost of the client's address.
 func (c *costs) expect(s source) time.Duration {
 	statement, known := c.Get(s.statement)
 	connection, met := c.Get(s.connection)
@@ -57,14 +59,15 @@ func (c *costs) expect(s source) time.Duration {
 	return address
 }
 
-// mayBeBrief tells whether a request may be done in a moment: nothing is known of it, or it was so lately.
+// mayBeBrief tells whether a request may take only a moment: nothing is known about it, or requests
+// like it were brief lately.
 func (c *costs) mayBeBrief(s source) bool {
 	_, known := c.Get(s.statement)
 	_, met := c.Get(s.connection)
 	return !known && !met || c.expect(s) < longestTrial/2
 }
 
-// record notes how long a request has held its turn. The last one counts as much as all before it.
+// record notes how long a request has held its turn. The last request counts as much as all before it together.
 func (c *costs) record(s source, held time.Duration) {
 	for _, key := range []string{s.statement, s.connection, s.address} {
 		if key == "" {

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// withDefaults fills in what has been left at zero; log is the engine's.
+// withDefaults replaces zero values by the defaults; log is the engine's logger.
 func withDefaults(o contract.HandlerOptions, log *slog.Logger) contract.HandlerOptions {
 	if o.MaxQueryBytes <= 0 {
 		o.MaxQueryBytes = 4 << 20

@@ -30,13 +30,12 @@ type handler struct {
 	// readers and writers are separate, so that neither keeps the other waiting. writers leaves half of the connections
 	// to the program itself.
 	readers, writers *turns
-	// large has the places for requests that send much before they have a turn.
+	// large has the places: a request that sends much before it has a turn needs one.
 	large *turns
 }
 
-// Handler is ClickHouse's HTTP interface to the engine, for curl, BI tools and
-// clickhouse-go. Unless o says otherwise it is read-only and only for clients
-// that address it as localhost or by a number.
+// Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says
+// otherwise, it is read-only, and only for clients that address it as localhost or by a number.
 func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
 	o = withDefaults(o, e.Logger())
 	n := e.Readers()
@@ -67,7 +66,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	switch req.Method {
 	case http.MethodGet, http.MethodHead:
-		// Parameters that cannot be read are an error that query reports.
+		// If the parameters cannot be read, query reports that.
 		if v, err := url.ParseQuery(req.URL.RawQuery); err == nil && !v.Has("query") {
 			ok(w)
 			return
@@ -120,7 +119,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	b.free = true // what it holds from now on is bounded by its turn
+	b.free = true // from now on, its turn bounds what it holds
 	a, over, err := h.answer(req, client, turns, r)
 	if err != nil {
 		h.fail(w, 0, err)
@@ -143,7 +142,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 func (h *handler) answer(req *http.Request, client *peer, turns *turns,
 	r *request) (a *engine.Answer, over func(), err error) {
 	ctx, begin, s := req.Context(), time.Now(), sourceOf(req, r)
-	// A request that names a limit of memory gets that limit, and so no trial.
+	// A request that sets its own limit of memory keeps that limit, so it gets no trial, which has a lower one.
 	for brief := r.Data == nil && !strings.Contains(strings.ToLower(r.SQL), "max_memory_usage"); ; brief = false {
 		trial, end, err := turns.acquire(ctx, client, s, h.o.MaxWait-time.Since(begin), brief)
 		if err != nil {
@@ -189,7 +188,7 @@ func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	return r, nil
 }
 
-// send streams the result. What goes wrong now can only be told inside the body.
+// send streams the result. An error from now on can only be reported inside the body.
 func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, body io.Reader, framed bool) {
 	tag := strings.ToLower(rand.Text())[:16]
 	w.Header().Set("X-ClickHouse-Exception-Tag", tag)
@@ -222,11 +221,11 @@ func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, b
 	if req.Context().Err() == nil {
 		h.o.Logger.Warn("a result broke off", "error", err)
 	}
-	// The response must not look complete: this cuts the connection.
+	// The response must not look complete. This cuts the connection.
 	panic(http.ErrAbortHandler)
 }
 
-// fail writes an error before any result. A status of 0 means: by the error's code.
+// fail writes an error before any result. If status is 0, the error's code decides.
 func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 	var ex *clickhouse.Exception
 	switch {
@@ -269,7 +268,7 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// printable makes a client's query id fit for a header.
+// printable returns a client's query id if it is fit for a header, and otherwise "".
 func printable(s string) string {
 	if len(s) > 128 {
 		return ""

@@ -28,21 +28,21 @@ import (
 // length.
 const maxHead = 4 << 20
 
-// Transport answers the requests of clickhouse-go with an engine in this process: [net/http.RoundTripper] without a
-// network.
+// Transport answers the requests of clickhouse-go with an engine in this process. It is a
+// [net/http.RoundTripper] that uses no network.
 type Transport struct {
 	Engine *engine.Engine
 	// ReadOnly gives all requests the rights of the read-only door, and no others.
 	ReadOnly bool
 }
 
-// Options are options for [clickhouse.Open] that lead to the engine. The database
-// must exist by the time of the first query.
+// Options returns options for [clickhouse.Open] that connect it to the engine. The database must exist by the
+// time of the first query.
 func (t *Transport) Options(database string) *clickhouse.Options {
 	n := t.Engine.Writers()
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
-		// No address is ever dialled; clickhouse-go wants one that looks right.
+		// No address is ever dialled, but clickhouse-go requires one that looks right.
 		Addr:          []string{"embedded:80"},
 		Auth:          clickhouse.Auth{Database: database},
 		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return t, nil },
@@ -54,11 +54,11 @@ func (t *Transport) Options(database string) *clickhouse.Options {
 	}
 }
 
-// longestWait is more than any request waits for those before it.
+// longestWait is longer than any request waits for those before it.
 const longestWait = 24 * time.Hour
 
-// RoundTrip answers errors of the engine like a server does, with a status, a
-// header and a text. Only a request that could not be made at all fails.
+// RoundTrip answers an error of the engine like a server does, with a status, a header and a text. It returns an error
+// only for a request that the engine could not run at all.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -99,7 +99,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// serve runs a request that either door has parsed.
+// serve runs a request that Handler or Transport has parsed.
 func serve(ctx context.Context, e *engine.Engine, r *request) (*engine.Answer, error) {
 	if r.handshake > 0 {
 		b, err := hello(e.ServerVersion(), r.handshake)
@@ -125,7 +125,7 @@ func response(req *http.Request, status int) *http.Response {
 	}
 }
 
-// respond makes an answer of an error that has a code, and passes others on.
+// respond turns an error that has a code into a response, and returns any other error.
 func respond(req *http.Request, err error) (*http.Response, error) {
 	var ex *clickhouse.Exception
 	if !errors.As(err, &ex) {
@@ -139,26 +139,26 @@ func respond(req *http.Request, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// request is a query as it comes over HTTP.
+// request is a query as it arrives over HTTP.
 type request struct {
 	engine.Query
 	id        string
-	handshake uint64 // the client's protocol version, when it asks who is there
-	compress  bool   // the answer goes into frames of the native protocol
+	handshake uint64 // the client's protocol version, if the request is clickhouse-go's first question
+	compress  bool   // the answer is sent in frames of the native protocol
 	bounds    *bounds
 }
 
 // confine makes the request a read-only one.
 func (r *request) confine() error {
 	r.ReadOnly, r.Guarded = true, true
-	// The request is read-only anyway; a client that asks for this must not be refused.
+	// The request is read-only anyway, so a client that asks for this must not be refused.
 	if v := r.Settings["readonly"]; v == "1" || v == "2" {
 		delete(r.Settings, "readonly")
 	}
 	return guard.CheckReaderSettings(r.Settings)
 }
 
-// notSettings are the URL parameters that are the transport's own business.
+// notSettings are the URL parameters that are for the transport itself. All others are settings.
 var notSettings = map[string]bool{
 	"query": true, "query_id": true, "default_format": true, "client_protocol_version": true,
 	"compress": true, "decompress": true, "user": true, "password": true, "quota_key": true,
@@ -166,12 +166,12 @@ var notSettings = map[string]bool{
 	"wait_end_of_query": true, "buffer_size": true, "stacktrace": true, "database": true,
 }
 
-// helloQuery is what clickhouse-go asks when it connects.
+// helloQuery is the query that clickhouse-go sends when it connects.
 const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
-// parseRequest reads a request as ClickHouse does: the query is the URL
-// parameter followed by the body, and what follows an INSERT is its data. At most
-// maxText of the body is taken for SQL. b is a stranger's.
+// parseRequest reads a request as ClickHouse does: the query is the URL parameter followed by the body, and
+// what follows an INSERT is its data. At most maxText bytes of the body are taken as SQL. b bounds the memory
+// of a stranger's request.
 func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b *bounds) (*request, error) {
 	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1", bounds: b}
 	r.Database = v.Get("database")
@@ -217,7 +217,7 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b 
 	return r, nil
 }
 
-// readText puts the query together and leaves an INSERT's data in the body.
+// readText puts the text of the query together and leaves an INSERT's data in the body.
 func (r *request) readText(sql string, body io.Reader, maxText int64) error {
 	r.SQL = sql
 	if body == nil {
@@ -268,7 +268,7 @@ func (r *request) awaitData() error {
 	return nil
 }
 
-// decodeBody undoes what the client has compressed the body with.
+// decodeBody returns a reader that uncompresses the body.
 func decodeBody(body io.Reader, encoding string, framed bool, b *bounds) (io.Reader, error) {
 	if body == nil || body == http.NoBody {
 		return nil, nil
@@ -300,5 +300,5 @@ func decodeBody(body io.Reader, encoding string, framed bool, b *bounds) (io.Rea
 	return body, nil
 }
 
-// settingName is what a setting may be called.
+// settingName matches the names that a setting may have.
 var settingName = regexp.MustCompile(`^[A-Za-z_.][A-Za-z0-9_.]*$`)

@@ -14,32 +14,32 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// trial is a spare turn. A read runs in it from its beginning to its end, with little memory, before any of its result
-// is sent. If the read needs more time or memory, it is broken off. No client sees this: the request goes on waiting
-// for a turn.
+// trial is a spare turn. A read runs in it from its beginning to its end, with little memory, before any of its
+// result is sent. If the read needs more time or memory, it is broken off. No client sees this: the request
+// continues to wait for a turn.
 type trial struct {
 	begin  time.Time
-	tooBig context.CancelCauseFunc // breaks it off
+	tooBig context.CancelCauseFunc // breaks the trial off
 	ctx    context.Context         //nolint:containedctx // ends when the trial is broken off; not the request's
-	failed bool                    // it was broken off; used by the holder of the turn
+	failed bool                    // it was broken off; only the holder of the turn uses this
 }
 
 const (
-	// keptLong is how long all turns have to be held before spare ones are given.
+	// keptLong is how long all turns must have been held before spare ones are given.
 	keptLong = 300 * time.Millisecond
 	// longestTrial is how long a trial may take, and shortestTrial how long it may take while another request waits for
 	// one.
 	longestTrial, shortestTrial = time.Second, 250 * time.Millisecond
-	// briefResult is the most bytes that the result of a trial may have. It is kept until its end and sent outside of
-	// any turn, so it must be small: about what the system buffers for a client that does not read.
+	// briefResult is the most bytes that the result of a trial may have. The whole result is kept in memory and sent
+	// outside of any turn, so it must be small: about what the system buffers for a client that does not read.
 	briefResult = 64 << 10
 )
 
-// errNotBrief is why a trial is broken off.
+// errNotBrief is the reason why a trial is broken off.
 var errNotBrief = errors.New("it takes longer than a moment")
 
-// nextTrials gives spare turns if all others are held for long: to the requests that are due first, among those for
-// which a spare turn would do; t.mu is held.
+// nextTrials gives spare turns if all other turns have been held for long. They go to the requests that are due first,
+// of those for which a spare turn would do. The caller holds t.mu.
 func (t *turns) nextTrials() {
 	for _, since := range t.holders {
 		if time.Since(since) < keptLong {
@@ -59,14 +59,15 @@ func (t *turns) nextTrials() {
 	})
 }
 
-// endTrial takes a spare turn back; t.mu is held.
+// endTrial takes a spare turn back. The caller holds t.mu.
 func (t *turns) endTrial(tr *trial) {
 	tr.tooBig(nil)
 	t.trials = slices.DeleteFunc(t.trials, func(other *trial) bool { return other == tr })
 	t.spare++
 }
 
-// cutTrial breaks off the trial that has gone on for longest, when another waits for one; t.mu is held.
+// cutTrial breaks off the oldest trial if another request waits for one and no spare turn is
+// left. The caller holds t.mu.
 func (t *turns) cutTrial() {
 	if t.spare > 0 || !slices.ContainsFunc(t.queue, func(w *waiter) bool { return w.brief }) {
 		return
@@ -79,7 +80,7 @@ func (t *turns) cutTrial() {
 	}
 }
 
-// try does a read in a spare turn. It fails with errNotBrief if the read needs a turn of its own.
+// try runs a read in a spare turn. It fails with errNotBrief if the read needs a turn of its own.
 func (t *trial) try(ctx context.Context, e *engine.Engine, r request) (*engine.Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTrial, errNotBrief)
 	defer cancel()
@@ -98,10 +99,10 @@ func (t *trial) try(ctx context.Context, e *engine.Engine, r request) (*engine.A
 	return a, err
 }
 
-// run does a read and keeps its whole result.
+// run does the read and keeps its whole result in memory.
 func (t *trial) run(ctx context.Context, e *engine.Engine, r *request) (*engine.Answer, error) {
 	r.OnlyRead = true
-	r.Interrupt = nil // the client is still to hear from us
+	r.Interrupt = nil // the client must still get an answer
 	r.MaxBuffered = min(r.MaxBuffered, briefResult)
 	if most := e.SpareMemory(); most > 0 {
 		r.Least("max_memory_usage", most)

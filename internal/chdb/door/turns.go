@@ -15,19 +15,19 @@ import (
 	"dealhouse/internal/chdb/recent"
 )
 
-// turns bounds how many requests do something at once. If a client keeps its turn without using it, because it does not
-// send or does not read, it loses the turn when another waits. A client that asks for much waits for those that ask for
-// little, but not forever. While all turns are held for long, spare turns are given for a moment, to try requests that
-// may be done in that time (chdb-11).
+// turns bounds how many requests work at once. If a client keeps its turn without using it, because it does not send
+// or does not read, it loses the turn when another waits. A client that asks for much waits for those that ask for
+// little, but not forever. While all turns are held for long, it gives spare turns for a moment, to try requests that
+// may end within it (chdb-11).
 type turns struct {
 	costs costs
 
 	mu      sync.Mutex
 	free    int
 	spare   int
-	queue   []*waiter // by due
+	queue   []*waiter // sorted by due
 	holders map[*peer]time.Time
-	trials  []*trial // the longest first
+	trials  []*trial // the oldest first
 }
 
 func newTurns(n int) *turns {
@@ -35,15 +35,15 @@ func newTurns(n int) *turns {
 		costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
-// stalled is how long a client may keep others waiting without sending or reading a byte, and check is how often that
-// is looked at.
+// stalled is how long a client may keep others waiting without sending or reading a byte. check is
+// how often this is checked.
 const (
 	stalled = 200 * time.Millisecond
 	check   = 50 * time.Millisecond
 )
 
-// A request's turn is due when it comes, plus deferral times its expected cost. The delay is at most half of the
-// longest time that the request would wait.
+// A request is due deferral times its expected cost after it has arrived. This delay is at most half of the longest
+// time that the request would wait.
 const deferral = 20
 
 // waiter is one request that waits.
@@ -51,12 +51,12 @@ type waiter struct {
 	peer  *peer
 	due   time.Time
 	brief bool          // a spare turn would do
-	turn  chan struct{} // closed when it has its turn
-	trial *trial        // set before that, when the turn is a spare one
+	turn  chan struct{} // closed when the request has its turn
+	trial *trial        // set before turn is closed, if the turn is a spare one
 }
 
-// acquire waits for a turn, but not longer than wait. over gives it back. brief says that a spare turn would do. Then
-// the caller may get a trial, and has to obey its end.
+// acquire waits for a turn, but not longer than wait. over gives the turn back. brief says that a spare turn would do.
+// Then the caller may get a trial, and must stop when the trial is broken off.
 func (t *turns) acquire(ctx context.Context, p *peer, s source, wait time.Duration,
 	brief bool) (tr *trial, over func(), err error) {
 	w := &waiter{
@@ -85,7 +85,7 @@ func (t *turns) acquire(ctx context.Context, p *peer, s source, wait time.Durati
 	}
 }
 
-// enqueue puts a request where it is due. Those that are due at once keep their order.
+// enqueue puts a request into the queue, by its due time. Those that are due at the same time keep their order.
 func (t *turns) enqueue(w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *turns) enqueue(w *waiter) {
 	t.next()
 }
 
-// next gives the turns that are free to those that are due first; t.mu is held.
+// next gives the free turns to the requests that are due first. The caller holds t.mu.
 func (t *turns) next() {
 	for t.free > 0 && len(t.queue) > 0 {
 		w := t.queue[0]
@@ -113,7 +113,7 @@ func (t *turns) next() {
 	}
 }
 
-// leave takes a request out that waits no longer. It may just have got its turn.
+// leave removes a request that waits no longer. If it has just got its turn, leave gives the turn back.
 func (t *turns) leave(w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,13 +124,13 @@ func (t *turns) leave(w *waiter) {
 	t.release(w)
 }
 
-// hold begins a turn; over ends it, and notes what it has cost.
+// hold begins a turn. over ends it and records how long it was held.
 func (t *turns) hold(w *waiter, s source) (over func()) {
 	begin := time.Now()
 	return func() {
 		held := time.Since(begin)
 		if w.trial != nil && w.trial.failed {
-			held = max(held, longestTrial) // so much at least
+			held = max(held, longestTrial) // it needs at least that long
 		}
 		t.costs.record(s, held)
 		t.mu.Lock()
@@ -139,7 +139,7 @@ func (t *turns) hold(w *waiter, s source) (over func()) {
 	}
 }
 
-// release gives a turn to the next in line; t.mu is held.
+// release takes a turn back and gives it to the next in the queue. The caller holds t.mu.
 func (t *turns) release(w *waiter) {
 	if w.trial != nil {
 		t.endTrial(w.trial)
@@ -150,7 +150,7 @@ func (t *turns) release(w *waiter) {
 	t.next()
 }
 
-// unblock is called by requests while they wait: it makes sure that nobody keeps them waiting without need.
+// unblock makes sure that nobody keeps the waiting requests waiting without need. They call it while they wait.
 func (t *turns) unblock() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,7 +159,7 @@ func (t *turns) unblock() {
 	t.next()
 }
 
-// cutStalled cuts the client that has been idle for longest; t.mu is held.
+// cutStalled cuts the client that has been idle for longest, if that is longer than stalled. The caller holds t.mu.
 func (t *turns) cutStalled() {
 	var worst *peer
 	for p := range t.holders {
@@ -172,22 +172,22 @@ func (t *turns) cutStalled() {
 	}
 }
 
-// peer is the client of one request, as far as it makes us wait.
+// peer tracks how long the client of one request makes us wait.
 type peer struct {
 	rc    *http.ResponseController
 	grace time.Duration
 	rate  int64 // bytes a second
 
-	since atomic.Int64 // when we began to wait for it, in ns of Unix time; 0 while we do not
-	// These directions are over for good.
+	since atomic.Int64 // when we began to wait for the client, in ns of Unix time; 0 while we do not wait
+	// If set, nothing may be read from or written to the client any more.
 	noReads, noWrites atomic.Bool
 
-	// It counts both directions, one after the other: requests are read before results are written.
+	// The time waited and the bytes moved, first while the request is read, then while the result is written.
 	waited time.Duration
 	bytes  int64
 }
 
-// idle is how long the client has been making us wait.
+// idle returns how long the client has been making us wait.
 func (p *peer) idle() time.Duration {
 	since := p.since.Load()
 	if since == 0 {
@@ -196,7 +196,7 @@ func (p *peer) idle() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// cut makes whatever waits for the client fail, now and later.
+// cut makes all reads from the client and writes to it fail, now and later.
 func (p *peer) cut() {
 	p.stopReading()
 	p.noWrites.Store(true)
@@ -206,20 +206,20 @@ func (p *peer) cut() {
 // stopReading makes reads of the request's body fail, now and later.
 func (p *peer) stopReading() {
 	p.noReads.Store(true)
-	// A ResponseWriter without deadlines, as in tests, has nobody to wait for.
+	// A ResponseWriter without deadlines, as in tests, has no client that could be slow.
 	_ = p.rc.SetReadDeadline(past)
 }
 
-// past is a deadline that is over.
+// past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// wait brackets one read or write: it gives the client the time that is left to it.
+// wait does one read or write, with the time that the client has left as its deadline.
 func (p *peer) wait(over *atomic.Bool, deadline func(time.Time) error, do func() (int, error)) (int, error) {
 	begin := time.Now()
 	left := p.grace + time.Duration(float64(p.bytes)/float64(p.rate)*float64(time.Second)) - p.waited
 	_ = deadline(begin.Add(left))
 	p.since.Store(begin.UnixNano())
-	if over.Load() { // it was cut in between: its deadline must not be lost
+	if over.Load() { // cut ran in between: its deadline must not be lost
 		_ = deadline(past)
 	}
 	n, err := do()
@@ -229,13 +229,13 @@ func (p *peer) wait(over *atomic.Bool, deadline func(time.Time) error, do func()
 	return n, err
 }
 
-// pacedBody is what the client sends, at the pace that is asked of it.
+// pacedBody reads what the client sends, and fails if the client is too slow.
 type pacedBody struct {
 	*peer
 	io.ReadCloser
 }
 
-// Read leaves no deadline behind: the server would take one that passes for the client's end.
+// Read removes its deadline at the end: if one passed later, the server would think that the client has gone.
 func (b pacedBody) Read(p []byte) (int, error) {
 	n, err := b.wait(&b.noReads, b.rc.SetReadDeadline, func() (int, error) { return b.ReadCloser.Read(p) })
 	if !b.noReads.Load() {
@@ -244,7 +244,7 @@ func (b pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pacedWriter is where the result goes, at the pace that is asked of the client.
+// pacedWriter writes the result, and fails if the client reads too slowly.
 type pacedWriter struct {
 	*peer
 	w io.Writer

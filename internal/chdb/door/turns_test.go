@@ -16,7 +16,7 @@ func newPeer() *peer {
 	return &peer{rc: http.NewResponseController(httptest.NewRecorder()), grace: time.Minute, rate: 1}
 }
 
-// crowded has one turn, which is taken, and gives it to those that wait, one by one, until none is left.
+// crowded has one turn, which is taken. After over, those that wait get it one by one; order has their names.
 type crowded struct {
 	*turns
 	over  func()
@@ -36,7 +36,7 @@ func newCrowded(t *testing.T) *crowded {
 	return c
 }
 
-// wait lets a request wait, which holds its turn for no time.
+// wait starts a request that waits for the turn and gives it back at once.
 func (c *crowded) wait(t *testing.T, name string, s source) {
 	t.Helper()
 	c.group.Go(func() {
@@ -53,8 +53,8 @@ func (c *crowded) wait(t *testing.T, name string, s source) {
 	synctest.Wait()
 }
 
-// Who asks for little does not wait behind those that ask for much, by whatever it is known: its statement, its
-// connection, or its address.
+// A request for little does not wait behind requests for much. Its statement, its connection or its address
+// may show that it is one.
 func TestTurnsAreFair(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestTurnsAreFair(t *testing.T) {
 	}
 }
 
-// Whoever asks for much is put off, but has its turn before those that come long after it; equals keep their order.
+// A request for much is delayed, but gets its turn before those that arrive long after it. Equal ones keep their order.
 func TestTurnsForgetNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestTurnsForgetNobody(t *testing.T) {
 	})
 }
 
-// A request that leaves in whatever way takes no turn with it.
+// No turn is lost, in whatever way a request ends.
 func TestTurnsAreNotLost(t *testing.T) {
 	t.Parallel()
 	q := newTurns(2)

@@ -17,9 +17,8 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// hello answers clickhouse-go's first question, encoded at the client's own
-// protocol version. It says revision 0: from then on the client reads and
-// writes blocks at revision 0, which is what the engine's Native format is.
+// hello answers clickhouse-go's first question, encoded at the client's own protocol version. It reports revision 0.
+// From then on the client reads and writes blocks of revision 0, as the engine's Native format does.
 func hello(version string, clientVersion uint64) (io.ReadCloser, error) {
 	block := proto.NewBlock()
 	for _, c := range []struct {
@@ -40,8 +39,8 @@ func hello(version string, clientVersion uint64) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(buf.Buf)), nil
 }
 
-// finish puts the answer into the native protocol's compressed frames, if the
-// client wants them. The engine knows nothing of those.
+// finish puts the answer into the native protocol's compressed frames, if the client wants them. The engine itself
+// does not know these frames.
 func (r *request) finish(a *engine.Answer) *engine.Answer {
 	if r.compress && a.Body != nil {
 		a.Body = &framer{src: a.Body, w: compress.NewWriter(compress.LevelZero, compress.LZ4),
@@ -82,17 +81,17 @@ func (f *framer) Read(p []byte) (int, error) {
 // Close closes the body that is framed.
 func (f *framer) Close() error { return f.src.Close() }
 
-// deframe undoes the native protocol's compression of a body.
+// deframe returns a reader that uncompresses the native protocol's frames in r.
 func deframe(r io.Reader) io.Reader { return &deframer{src: &edge{r: r}} }
 
 type deframer struct {
 	src *edge
 	r   *compress.Reader
-	err error // sticky: the decoder would give its last frame out again
+	err error // kept: after an error, the decoder would return its last frame again
 }
 
-// Read tells the end of the body between two frames from one inside a frame,
-// which the decoder reports alike.
+// Read returns io.EOF if the body ends between two frames, and io.ErrUnexpectedEOF if it ends inside a frame. The
+// decoder reports both in the same way.
 func (d *deframer) Read(p []byte) (n int, err error) {
 	if d.err != nil {
 		return 0, d.err
@@ -112,7 +111,7 @@ func (d *deframer) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// edge counts the bytes since the counter was last reset.
+// edge counts the bytes that were read since n was last set to 0.
 type edge struct {
 	r io.Reader
 	n int
@@ -124,7 +123,7 @@ func (e *edge) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpStatus is the status that ClickHouse gives an error code.
+// httpStatus returns the HTTP status that ClickHouse uses for an error code.
 func httpStatus(code int32) int {
 	switch code {
 	case exception.PasswordRequired:
@@ -147,7 +146,7 @@ func httpStatus(code int32) int {
 	return http.StatusInternalServerError
 }
 
-// contentType is the media type of a format.
+// contentType returns the media type of a format.
 func contentType(format string) string {
 	f := strings.ToLower(format)
 	switch {

@@ -19,7 +19,8 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// TestToolsAreServed: what BI tools and the official clients send when they connect and look around goes through.
+// TestToolsAreServed: the queries that BI tools and the official clients send when they connect and
+// look around are allowed.
 func TestToolsAreServed(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
@@ -48,7 +49,8 @@ func TestToolsAreServed(t *testing.T) {
 	}
 }
 
-// TestViewOfADatabase: a view with a parameter may be asked by the name of its database as well, and nothing else may.
+// TestViewOfADatabase: a view with a parameter may be called with the name of its database in
+// front, and nothing else may.
 func TestViewOfADatabase(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
@@ -78,7 +80,7 @@ var (
 	bareMacros = regexp.MustCompile(`\$__?[a-zA-Z_]+`)
 )
 
-// TestOwnQueriesAreAllowed: the guard has nothing against what the documents and dashboards ask.
+// TestOwnQueriesAreAllowed: the guard allows the queries in the documents and dashboards.
 func TestOwnQueriesAreAllowed(t *testing.T) {
 	t.Parallel()
 	g := freshGuard(t)
@@ -114,24 +116,24 @@ func TestOwnQueriesAreAllowed(t *testing.T) {
 		sql = strings.TrimSpace(sql)
 		if sql == "" || sql == "SQL" || strings.Contains(sql, "ON CLUSTER") || strings.Contains(sql, "\nGRANT ") ||
 			strings.HasPrefix(sql, "GRANT ") {
-			continue // for who administers a server
+			continue // for people who administer a server
 		}
 		if err := examine(g, guard.Request{SQL: sql, ReadOnly: true}); err != nil &&
-			!hasCode(err, exception.UnknownFunction) { // a view with parameters that is not here
+			!hasCode(err, exception.UnknownFunction) { // a view with parameters that does not exist here
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
 	t.Logf("%d queries", len(queries))
 }
 
-// examine asks a guard about one request.
+// examine has a guard examine one request.
 func examine(g *guard.Guard, r guard.Request) error {
 	st := engine.ParseStatement(r.SQL)
 	r.Head = st.Head
 	return g.Examine(context.Background(), &r)
 }
 
-// freshGuard is a guard of the shared engine that has judged nothing yet.
+// freshGuard returns a guard of the shared engine that has judged nothing yet.
 func freshGuard(t testing.TB) *guard.Guard {
 	t.Helper()
 	g := shared.FreshGuard()
@@ -139,7 +141,7 @@ func freshGuard(t testing.TB) *guard.Guard {
 	return g
 }
 
-// TestNoNameOfTheHost: what clients ask for when they connect is answered, and not with the name of the machine.
+// TestNoNameOfTheHost: clients get an answer when they ask for the host's name, but not the name of the machine.
 func TestNoNameOfTheHost(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
@@ -149,7 +151,8 @@ func TestNoNameOfTheHost(t *testing.T) {
 	}
 }
 
-// TestPersistedIsJudged: what somebody has made past the doors is not served, nor what needs it, and can be dropped.
+// TestPersistedIsJudged: an object that was made past the doors and is not allowed is not served, and no object that
+// needs it is. Both can be dropped.
 func TestPersistedIsJudged(t *testing.T) {
 	t.Parallel()
 	db, file := connect(t), secret(t)
@@ -185,7 +188,7 @@ func TestPersistedIsJudged(t *testing.T) {
 	}
 }
 
-// BenchmarkExamine is what the guard adds to a query: to one that it has not seen lately, and to one that it has.
+// BenchmarkExamine measures what the guard adds to a query: to one that it has not seen lately, and to one that it has.
 func BenchmarkExamine(b *testing.B) {
 	const sql = `SELECT account, status, count(), sum(cashback), round(avg(x), 2) FROM (SELECT t.*, c.name FROM transactions AS t
  LEFT JOIN coupons AS c ON t.id = c.id WHERE t.a IN (1, 2, 3) AND toDate(t.at) >= today() - 30) GROUP BY ALL ORDER BY ALL LIMIT `
@@ -202,7 +205,7 @@ func BenchmarkExamine(b *testing.B) {
 	}
 }
 
-// TestVerdictsAreRemembered: what was let through is let through again only where nothing that counts is different.
+// TestVerdictsAreRemembered: a statement that was allowed is allowed again only if nothing relevant has changed.
 func TestVerdictsAreRemembered(t *testing.T) {
 	t.Parallel()
 	db, g := connect(t), freshGuard(t)
@@ -226,7 +229,7 @@ func TestVerdictsAreRemembered(t *testing.T) {
 			}
 		}
 	}
-	// A function that somebody has made may be gone the next time.
+	// A function that a user has made may be gone the next time.
 	name := "f" + hexName(t)
 	execute(t, db, "CREATE FUNCTION "+name+" AS x -> x + 1")
 	made := guard.Request{SQL: "SELECT " + name + "(1)", ReadOnly: true}

@@ -28,8 +28,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// The attack corpus is testdata/attacks. Each is run against the doors with everything that the guard must keep from
-// them in reach: a file, an environment, a pipe that nobody writes to, and a port that counts who connects.
+// The corpus of attacks is in testdata/attacks. Each runs against the doors, with everything in reach that the guard
+// must protect: a file, an environment, a pipe that nobody writes to, and a port that counts connections.
 
 var updateAttacks = flag.Bool("update-attacks", false,
 	"write testdata/attacks/generated.txt anew from the engine's catalogues")
@@ -44,7 +44,7 @@ type attack struct {
 // canary is what attacks try to reach.
 type canary struct {
 	dir, file, fifo, addr string
-	word                  string // in the file
+	word                  string // the content of the file
 	accepted              atomic.Int32
 }
 
@@ -72,7 +72,7 @@ func newCanary(t testing.TB) *canary {
 	return c
 }
 
-// fill puts the canary's places into a text of the corpus.
+// fill replaces the placeholders in a text of the corpus by the canary's places.
 func (c *canary) fill(s string) string {
 	back := []byte(c.fifo)
 	slices.Reverse(back)
@@ -80,7 +80,7 @@ func (c *canary) fill(s string) string {
 		c.addr, "{LF}", "\n").Replace(s)
 }
 
-// leaks tells what of the host is in an answer.
+// leaks returns what an answer shows of the host, or "".
 func (c *canary) leaks(body string) string {
 	for _, w := range []string{c.word, c.word[6:], hex.EncodeToString([]byte(c.word)),
 		strings.ToUpper(hex.EncodeToString([]byte(c.word))),
@@ -124,10 +124,10 @@ func readAttacks(t testing.TB, files ...string) []attack {
 	return all
 }
 
-// attackFiles are the corpus; the generated file is large, and by default a share of it runs.
+// attackFiles are the corpus, except for the generated file: that is large, and by default only a part of it runs.
 var attackFiles = []string{"issue", "read", "write"}
 
-// share leaves every nth attack, unless all are asked for.
+// share returns every nth attack, or all if the environment asks for that.
 func share(all []attack, n int) []attack {
 	if os.Getenv("CHDB_ALL_ATTACKS") != "" {
 		return all
@@ -147,7 +147,7 @@ type way struct {
 	send func(ctx context.Context, sql string, v url.Values) (status int, body string, err error)
 }
 
-// waysIn are the two modes of the HTTP door, and what `dealhouse query` asks through.
+// waysIn returns the two modes of the HTTP door, and the way that `dealhouse query` uses.
 func waysIn(t testing.TB) []way {
 	t.Helper()
 	overHTTP := func(o contract.HandlerOptions) func(context.Context, string, url.Values) (int, string, error) {
@@ -184,7 +184,7 @@ func answerOf(resp *http.Response, err error) (int, string, error) {
 	return resp.StatusCode, string(b), err
 }
 
-// run sends an attack and says what came of it: whether all steps went through, and what leaked.
+// run sends an attack. It returns whether all steps succeeded, and what leaked or went wrong.
 func (a *attack) run(ctx context.Context, w way, c *canary) (through bool, report string) {
 	through = true
 	v := url.Values{"database": {"t" + attackDatabase}, "max_execution_time": {"5"}, "max_result_rows": {"1000"}}
@@ -210,7 +210,7 @@ func (a *attack) run(ctx context.Context, w way, c *canary) (through bool, repor
 
 const attackDatabase = "attacks"
 
-// children are the processes that this one has started, by name.
+// children returns the names of the processes that this one has started.
 func children() []string {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var names []string
@@ -227,8 +227,8 @@ func children() []string {
 	return names
 }
 
-// TestAttacks runs the corpus with the guard alone, in narrow samples each attack by one of the ways in. It is not
-// parallel to other tests: those may start processes.
+// TestAttacks runs the corpus against the guard alone, without a sandbox. In narrow samples, each attack uses only one
+// of the ways in. The test is not parallel to others, because those may start processes.
 func TestAttacks(t *testing.T) {
 	c := newCanary(t)
 	admin := connect(t)
@@ -254,7 +254,7 @@ func TestAttacks(t *testing.T) {
 	type job struct {
 		a attack
 		w way
-		// mustRefuse: no step may go through. Generated calls of allowed functions may.
+		// mustRefuse says that not all steps may succeed. Generated attacks may: some only call allowed functions.
 		mustRefuse bool
 	}
 	var jobs []job

@@ -17,8 +17,7 @@ import (
 	"dealhouse/internal/chdb/door"
 )
 
-// BenchmarkInsert puts batches of 20 columns through clickhouse-go; ns/row is
-// what counts.
+// BenchmarkInsert sends batches of 20 columns through clickhouse-go; ns/row is the result.
 func BenchmarkInsert(b *testing.B) {
 	for _, size := range []int{10000, 100000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -81,7 +80,7 @@ func drain(b *testing.B, rows driver.Rows) (n int) {
 	return n
 }
 
-// BenchmarkRoundTripBytes is the transport alone: the bytes of a result, undecoded.
+// BenchmarkRoundTripBytes measures only the transport: it reads the bytes of a result without decoding them.
 func BenchmarkRoundTripBytes(b *testing.B) {
 	for b.Loop() {
 		resp := roundTrip(context.Background(), b, "SELECT number FROM numbers(10000000)", nil,
@@ -93,7 +92,7 @@ func BenchmarkRoundTripBytes(b *testing.B) {
 	}
 }
 
-// BenchmarkSmallQuery is the latency of a query that does nothing.
+// BenchmarkSmallQuery measures the latency of a query that does nothing.
 func BenchmarkSmallQuery(b *testing.B) {
 	db := connect(b)
 	for b.Loop() {
@@ -102,8 +101,9 @@ func BenchmarkSmallQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkGuard is the read-only door beside one that judges nothing, in turns: for a result of some size, and for a
-// small query that is the same each time, or another. It reports the one by the other, and what a query takes longer.
+// BenchmarkGuard compares the read-only door with one that judges nothing, in turns: for a large result, for a small
+// query that is the same each time, and for small queries that differ. It reports the ratio of the two times, and how
+// much longer a query takes with the guard.
 func BenchmarkGuard(b *testing.B) {
 	for name, sql := range map[string]string{
 		"large": "SELECT number, toString(number) AS s FROM numbers(2000000)",

@@ -58,7 +58,7 @@ func TestCancel(t *testing.T) {
 			go func() { done <- db.Exec(ctx, sql) }()
 			waitRunning(t, sql)
 			cancel()
-			select { // by itself it would end in hours
+			select { // without the cancellation it would take hours
 			case err := <-done:
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v", err)
@@ -78,7 +78,7 @@ func TestCancel(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, context.Canceled) {
 		t.Errorf("in the middle of a result: got %v", err)
 	}
-	// A time that is over ends a request too, wherever it is by then.
+	// A deadline ends a request too, wherever it is at that moment.
 	short, cancelShort := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancelShort()
 	req, err := http.NewRequestWithContext(short, http.MethodPost, "http://embedded/",
@@ -92,7 +92,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after its time: got %v", err)
 	}
-	// The pool is whole: as many queries at once as it has connections.
+	// The pool is complete: as many queries as it has connections run at once.
 	var wg sync.WaitGroup
 	for range shared.Writers() {
 		wg.Go(func() {
@@ -146,7 +146,7 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	if resp.StatusCode == http.StatusOK || resp.Header.Get("X-ClickHouse-Exception-Code") == "" {
 		t.Errorf("bad data: got %v", resp.Status)
 	}
-	// A cancelled one, while it waits for its data.
+	// An insert that is cancelled while it waits for its data.
 	ctx, cancel := context.WithCancel(context.Background())
 	pr, pw := io.Pipe()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
@@ -166,7 +166,7 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	if got := cell(t, db, "SELECT count() FROM i"); got != "0" {
 		t.Errorf("%s rows were inserted", got)
 	}
-	// An empty one is fine, and so is the next.
+	// An empty insert is fine, and so is the next one.
 	for _, data := range []string{"", "1\ta\n2\tb\n"} {
 		if resp := roundTrip(context.Background(), t, "INSERT INTO i FORMAT TSV", strings.NewReader(data),
 			database); resp.StatusCode != http.StatusOK {
@@ -178,9 +178,10 @@ func TestInsertThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestTimeIsUpBetweenPieces: a result that a client reads more slowly than the query's time allows does not look whole.
-// The engine mostly says so itself, but now and then takes what has no more time for what has ended: nobody can tell an
-// end after that time from a whole result, so none of them counts as one.
+// TestTimeIsUpBetweenPieces: if a client reads a result more slowly than the query's time allows, the result does
+// not look complete. Mostly the engine itself reports this. But sometimes, when the time is up, it takes the query
+// for one that has ended. Nobody can tell such an end from that of a complete result, so no result that ends too
+// late counts as complete.
 func TestTimeIsUpBetweenPieces(t *testing.T) {
 	t.Parallel()
 	const limit, rows = 100 * time.Millisecond, "1000000"
@@ -199,7 +200,7 @@ func TestTimeIsUpBetweenPieces(t *testing.T) {
 		resp := roundTrip(t.Context(), t, way.sql, nil, v)
 		defer resp.Body.Close()
 		if resp.StatusCode == http.StatusRequestTimeout {
-			continue // the first rows took as long
+			continue // the first rows already took too long
 		}
 		for begin := time.Now(); time.Since(begin) < limit; runtime.Gosched() {
 		}

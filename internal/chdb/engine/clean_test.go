@@ -28,13 +28,13 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// wholeFormats makes the tests of broken results take every format, and not a share.
+// wholeFormats is the environment variable with which the tests of broken results use every format, and not just a few.
 const wholeFormats = "CHDB_MATRIX"
 
-// secretOfA is what only one client may ever see.
+// secretOfA is a text that only client A may ever see.
 const secretOfA = "secret_of_A"
 
-// apart is a handle on the shared engine with pools of its own, of so many connections.
+// apart returns a handle on the shared engine that has its own pools, with conns connections each.
 func apart(t testing.TB, conns int) *house {
 	t.Helper()
 	e, end := shared.Apart(conns, hexName(t))
@@ -42,7 +42,7 @@ func apart(t testing.TB, conns int) *house {
 	return &house{e}
 }
 
-// outputFormats are the formats that the engine can write, or a share of them that has one of each kind.
+// outputFormats returns the formats that the engine can write: all of them, or by default one of each kind.
 func outputFormats(t testing.TB) []string {
 	t.Helper()
 	resp := roundTrip(context.Background(), t, "SELECT name FROM system.formats WHERE is_output ORDER BY name", nil, nil)
@@ -65,12 +65,12 @@ func outputFormats(t testing.TB) []string {
 	return slices.DeleteFunc(all, func(f string) bool { return !slices.Contains(kinds, f) })
 }
 
-// breaks are the ways in which a result ends before its end. Each has A's secret in the rows, and in the names.
+// breaks are the ways in which a result breaks off. Each result has A's secret in its rows and in the name of a column.
 var breaks = []struct {
 	name   string
 	sql    string
 	v      url.Values
-	leaves bool // A goes away when the result has begun
+	leaves bool // A disconnects when the result has begun
 }{
 	{"a late error", rowsOfA("5000", "throwIf(number = 4000, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
 	{"an error at once", rowsOfA("5000", "throwIf(number = 0, 'boom') AS x"), url.Values{"max_block_size": {"50"}}, false},
@@ -94,11 +94,11 @@ func rowsOfA(rows, last string) string {
 		" FROM numbers(" + rows + ")"
 }
 
-// queryOfB has an answer of one value that nobody else has.
+// queryOfB has one value as its answer, which no other query here has.
 const queryOfB = "SELECT 4711 AS mine"
 
-// sameSettings are those of A, which B needs to get A's connection as A left it, and one that keeps times out of the
-// answers.
+// sameSettings returns A's settings, and one that keeps times out of the answers. B needs the same settings to get A's
+// connection just as A left it.
 func sameSettings(v url.Values) url.Values {
 	v = maps.Clone(v)
 	if v == nil {
@@ -108,7 +108,7 @@ func sameSettings(v url.Values) url.Values {
 	return v
 }
 
-// response is an answer of the door.
+// answered is a response of the door.
 type answered struct {
 	Status int
 	Body   []byte
@@ -132,7 +132,7 @@ func askIn(ctx context.Context, address, format, sql string, v url.Values) (answ
 	return answered{resp.StatusCode, body}, err
 }
 
-// childAnswers prints what an engine that was never asked anything else answers to B, for each format that it reads.
+// childAnswers reads formats and prints, for each, what a fresh engine answers to B.
 func childAnswers() error {
 	fresh := map[string]answered{}
 	e, err := openChild()
@@ -150,7 +150,7 @@ func childAnswers() error {
 	return json.NewEncoder(os.Stdout).Encode(fresh)
 }
 
-// freshAnswers are B's answers from an engine in another process.
+// freshAnswers returns B's answers from an engine in another process.
 func freshAnswers(t *testing.T, formats []string) map[string]answered {
 	t.Helper()
 	cmd := child(t, "answers", childDir+"="+t.TempDir())
@@ -164,10 +164,10 @@ func freshAnswers(t *testing.T, formats []string) map[string]answered {
 	return fresh
 }
 
-// accidents differ between two answers that are the same.
+// accidents matches texts that differ even between two equal answers.
 var accidents = regexp.MustCompile(`"elapsed_ns":"\d+"`)
 
-// lasting is an answer without what is another each time: Avro's mark between blocks, and times.
+// lasting returns an answer without the parts that differ each time: Avro's mark between blocks, and times.
 func lasting(format string, body []byte) []byte {
 	if strings.HasPrefix(format, "Avro") && len(body) > 16 {
 		body = bytes.ReplaceAll(body, body[len(body)-16:], nil)
@@ -175,9 +175,8 @@ func lasting(format string, body []byte) []byte {
 	return accidents.ReplaceAll(body, nil)
 }
 
-// TestCleanConnections breaks results of one client off, in every format and in every way, and looks at what another
-// client is answered on the same connection (chdb-2). For wide samples, and for all formats: TestCleanTransport has
-// fewer.
+// TestCleanConnections breaks off results of client A, in every format and in every way, and checks what client B is
+// then answered on the same connection (chdb-2). For wide samples, and for all formats: TestCleanTransport has fewer.
 func TestCleanConnections(t *testing.T) {
 	if os.Getenv(wholeFormats) == "" {
 		enginetest.OnlyWide(t)
@@ -202,7 +201,8 @@ func TestCleanConnections(t *testing.T) {
 							return a.Status == want.Status && bytes.Equal(lasting(second, a.Body), lasting(second, want.Body))
 						}
 						got, err := askIn(context.Background(), srv.URL, second, queryOfB, v)
-						// B has A's limit of 30 ms too, and is asked again for as long as that was its own end: nothing of A's.
+						// B has A's limit of 30 ms too. For as long as only this limit has ended its
+						// own query, B asks again.
 						for begin := time.Now(); time.Since(begin) < patience; {
 							late := bytes.Contains(got.Body, []byte("TIMEOUT_EXCEEDED")) ||
 								v.Get("max_execution_time") != "" && err != nil || // an answer that has begun is broken off
@@ -231,12 +231,12 @@ func TestCleanConnections(t *testing.T) {
 	wg.Wait()
 }
 
-// breakOff has A's result end before its end.
+// breakOff sends A's query and makes its result break off.
 func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bool) {
 	t.Helper()
-	sql += " -- " + address // apart from what others run
+	sql += " -- " + address // to tell it from the queries of other tests
 	if !leaves {
-		// Whether A sees an error depends on the format; nothing here depends on it.
+		// Whether A sees an error depends on the format. It does not matter here.
 		_, _ = askIn(context.Background(), address, format, sql, v)
 		return
 	}
@@ -250,7 +250,8 @@ func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bo
 	if format == "Template" || strings.HasPrefix(format, "Protobuf") || format == "CapnProto" {
 		begun = "SELECT 1" // they need a schema, and fail
 	}
-	// Most of the time it has begun by then. Where it has not, A leaves before that, which must do no harm either.
+	// By the end of this loop, the query has mostly begun. If not, A disconnects before that,
+	// which must do no harm either.
 	for begin := time.Now(); time.Since(begin) < 500*time.Millisecond; runtime.Gosched() {
 		select {
 		case <-ended:
@@ -268,8 +269,8 @@ func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bo
 	<-ended
 }
 
-// TestCleanTransport shows that the program itself, which asks over the same pools, never sees what another's broken
-// result left: neither through the read-only door nor as a writer.
+// TestCleanTransport shows that the program itself, whose queries use the same pools, never sees what a client's broken
+// result left behind: neither with a reader's rights nor as a writer.
 func TestCleanTransport(t *testing.T) {
 	t.Parallel()
 	e := apart(t, 1)
@@ -298,12 +299,12 @@ func TestCleanTransport(t *testing.T) {
 			}
 			ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(settings))
 			for _, format := range formats {
-				// The first streams, the others are buffered.
+				// The result of the first is streamed, the others are buffered.
 				for sql, want := range map[string]string{"SELECT 'mine'": "mine", "SHOW DATABASES LIKE 'system'": "system",
 					"DESCRIBE system.one": "dummy"} {
 					breakOff(t, srv.URL, format, way.sql, v, way.leaves)
 					got, err := firstColumn(ctx, db, sql)
-					for begin := time.Now(); time.Since(begin) < patience; { // it has the limit of 30 ms too
+					for begin := time.Now(); time.Since(begin) < patience; { // this query has the limit of 30 ms too
 						e, ok := errors.AsType[*clickhouse.Exception](err)
 						cut := way.v.Get("timeout_overflow_mode") == "break" && err == nil && len(got) == 0
 						if !cut && (!ok || e.Code != 159) {
@@ -320,7 +321,7 @@ func TestCleanTransport(t *testing.T) {
 	}
 }
 
-// firstColumn reads the first value of each row, which is a text.
+// firstColumn returns the first value of each row, which must be a text.
 func firstColumn(ctx context.Context, db clickhouse.Conn, sql string) (values []string, err error) {
 	rows, err := db.Query(ctx, sql)
 	if err != nil {

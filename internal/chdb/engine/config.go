@@ -20,9 +20,9 @@ import (
 //
 // SOURCES is the family of rights for file(), url(), s3(), remote() and the like: nobody has them (chdb-8). CREATE
 // TEMPORARY TABLE, which readers lack, is what executable(), dictionary(), loop() and others ask for (chdb-7). SYSTEM
-// SHUTDOWN would end the process that the engine lives in. A view with SQL SECURITY NONE asks for no rights at all,
-// whoever reads it. The source of a dictionary may be a command, and the source of a table may be a file or an address.
-// No right over SOURCES covers these, so there is the list of table engines.
+// SHUTDOWN would end the process that the engine lives in. A view with SQL SECURITY NONE requires no rights at all of
+// its readers. The source of a dictionary may be a command, and the source of a table may be a file or an address. No
+// right over SOURCES covers these, so dictionaries are forbidden and table engines have a list.
 const usersXML = `<clickhouse>
   <profiles>
     <default>
@@ -62,9 +62,9 @@ const usersXML = `<clickhouse>
 </clickhouse>
 `
 
-// frozenSettings are those that nobody may change, not even the program: all that the list refuses, except the few that
-// this package sets itself. Some of them read another language or a text as SQL, or name files and addresses, and so
-// would bypass the checks of the doors (chdb-7, chdb-8).
+// frozenSettings returns the settings that nobody may change, not even the program: all that the list refuses, except
+// the few that this package sets itself. Some of them make the engine accept another language, or read a text as SQL,
+// or they name files and addresses. So they would bypass the checks of the doors (chdb-7, chdb-8).
 func frozenSettings() []string {
 	var names []string
 	for _, e := range allow.All().Settings {
@@ -76,8 +76,8 @@ func frozenSettings() []string {
 	return names
 }
 
-// tableEngines are those that writers may use: they keep to the data directory
-// or to the cluster that the engine is configured for.
+// tableEngines are those that writers may use: they use only the data directory, or the cluster that the
+// engine is configured for.
 var tableEngines = []string{
 	"AggregatingMergeTree", "Alias", "Atomic", "Buffer", "CoalescingMergeTree", "CollapsingMergeTree", "Dictionary",
 	"Distributed",
@@ -91,10 +91,10 @@ var tableEngines = []string{
 	"VersionedCollapsingMergeTree", "View",
 }
 
-// configXML has the path of the file above, which must be absolute: the engine
-// resolves a relative one against the working directory. The scripts directory
-// is one that never exists. The name is what displayName() says, which is the host's otherwise. Backups go to one
-// folder among the data, and come from there.
+// configXML has the path of the file with usersXML. It must be absolute, because the engine resolves a relative one
+// against the working directory. The scripts directory never exists. The display name is what displayName()
+// returns; without it, that would be the name of the host. Backups are written to one folder in the data directory,
+// and restored from there.
 const configXML = `<clickhouse>
   <users_config>%[1]s</users_config>
   <user_scripts_path>%[2]s</user_scripts_path>
@@ -105,8 +105,9 @@ const configXML = `<clickhouse>
 </clickhouse>
 `
 
-// ownCluster is a cluster in which every shard is the engine itself. The port is only a name here: nobody listens on
-// it, and the engine notices that it would connect to itself.
+// ownCluster returns the configuration of a cluster in which every shard is the engine itself, and the setting that
+// goes with it in the profile. The port is only a name here: nobody listens on it, and the engine notices that it
+// would connect to itself.
 func ownCluster(shards int) (cluster, profile string) {
 	if shards == 0 {
 		return "", ""
@@ -117,8 +118,8 @@ func ownCluster(shards int) (cluster, profile string) {
 		"      <distributed_product_mode>global</distributed_product_mode>\n"
 }
 
-// fewRows is the part of the profile with which statements over few rows cost least: no expression is compiled, and no
-// thread is woken for rows that one has read by then.
+// fewRows is a part of the profile that makes statements over few rows cheap: no expression is compiled, and no second
+// thread is woken for rows that the first one has read by then.
 const fewRows = `      <max_threads>1</max_threads>
       <local_filesystem_read_method>pread</local_filesystem_read_method>
       <compile_expressions>0</compile_expressions>
@@ -126,7 +127,7 @@ const fewRows = `      <max_threads>1</max_threads>
       <compile_sort_description>0</compile_sort_description>
 `
 
-// keeper is what replicated tables need.
+// keeper returns the configuration that replicated tables need, or "" if address is empty.
 func keeper(address string) string {
 	host, port, found := strings.Cut(address, ":")
 	if !found {
@@ -137,8 +138,7 @@ func keeper(address string) string {
 		"  <macros><shard>1</shard><replica>one</replica></macros>\n"
 }
 
-// writeConfig puts the engine's configuration below dir and returns the path of
-// its main file.
+// writeConfig writes the engine's configuration below dir and returns the path of its main file.
 func writeConfig(dir string, o contract.Options) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {

@@ -27,12 +27,13 @@ import (
 	"dealhouse/internal/sandbox/sandboxtest"
 )
 
-// question is a statement for an engine without any guard, and answer what it says; both are lines of JSON.
+// question is a statement for an engine without any guard. The engine replies with an outcome. Both
+// are sent as lines of JSON.
 type question struct {
 	SQL    string     `json:"sql"`
 	Body   string     `json:"body,omitempty"`   // the data of an INSERT
 	Values url.Values `json:"values,omitempty"` // of the URL: settings, parameters, default_format
-	// Within is how long it may take; 0: as long as the slowest machine needs.
+	// Within is how long the statement may take; 0 means as long as the slowest machine needs.
 	Within time.Duration `json:"within,omitempty"`
 }
 
@@ -41,7 +42,7 @@ type outcome struct {
 	Body   string `json:"body"`
 }
 
-// unguarded is an engine of its own process, with all rights and no guard, that runs what it is asked.
+// unguarded is an engine in a separate process, with all rights and no guard. It runs whatever it is sent.
 type unguarded struct {
 	cmd *exec.Cmd
 	dir string
@@ -49,8 +50,8 @@ type unguarded struct {
 	out *json.Decoder
 }
 
-// startUnguarded starts an engine in which nothing is forbidden, inside the sandbox, or outside for comparison. It ends
-// with the test.
+// startUnguarded starts an engine in which nothing is forbidden, inside the sandbox, or outside for comparison. The
+// engine ends with the test.
 func startUnguarded(t *testing.T, inside bool, env ...string) *unguarded {
 	t.Helper()
 	role := "unguarded"
@@ -86,7 +87,7 @@ func (u *unguarded) ask(t testing.TB, q question) outcome {
 	return o
 }
 
-// childConfined enters the sandbox and is childUnguarded there.
+// childConfined enters the sandbox and continues there as childUnguarded.
 func childConfined() error {
 	place, err := engine.Find(context.Background(),
 		contract.Options{Dir: os.Getenv(childDir), Library: os.Getenv(childLib)})
@@ -127,7 +128,7 @@ func childUnguarded() error {
 	}
 }
 
-// unguardedAnswer asks as a writer, whom nobody examines.
+// unguardedAnswer runs a statement with a writer's rights and without the guard.
 func (h *house) unguardedAnswer(q question) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(q.Within, patience))
 	defer cancel()
@@ -156,14 +157,14 @@ func (h *house) unguardedAnswer(q question) outcome {
 	return outcome{resp.StatusCode, string(text)}
 }
 
-// canaries are what nobody may reach: a file, a variable, a listener.
+// canaries are things that nobody may reach: a file, a variable, a listener.
 type canaries struct {
 	file, secret string
 	url          string
-	reached      atomic.Int32 // connections
+	reached      atomic.Int32 // how many connections came
 }
 
-// canaryVariable is a variable of the process that enters the sandbox.
+// canaryVariable is an environment variable of the process that enters the sandbox.
 const canaryVariable = "CHDB_TEST_CANARY"
 
 func newCanaries(t *testing.T) *canaries {
@@ -174,7 +175,7 @@ func newCanaries(t *testing.T) *canaries {
 		_ *http.Request) {
 		_, _ = io.WriteString(w, c.secret+"\n")
 	}))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // not everyone who comes speaks HTTP
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // not every connection speaks HTTP
 	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			c.reached.Add(1)
@@ -186,11 +187,11 @@ func newCanaries(t *testing.T) *canaries {
 	return c
 }
 
-// once makes whatever reaches for the network give up at once.
+// once are settings with which statements that use the network give up after one attempt.
 var once = url.Values{"http_max_tries": {"1"}, "connections_with_failover_max_tries": {"1"},
 	"handshake_timeout_ms": {"500"}}
 
-// attacks are statements that reach a canary where nothing is forbidden.
+// attacks returns statements that reach a canary if nothing is forbidden.
 func (c *canaries) attacks() []question {
 	return []question{
 		{SQL: "SELECT file('" + c.file + "')"},
@@ -220,7 +221,7 @@ func TestSandboxHoldsAlone(t *testing.T) {
 	if n := c.reached.Load(); n != 0 {
 		t.Errorf("the listener was reached %d times", n)
 	}
-	// What is shown above to fail inside does work outside.
+	// The attacks that failed inside, above, do work outside.
 	leaks := 0
 	for _, q := range c.attacks() {
 		if got := outside.ask(t, q); strings.Contains(got.Body, c.secret) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSandboxHoldsAgainstCorpus runs the attacks with no guard, inside the sandbox. Some wait long for somebody who is
-// not there, so that all run only if all are asked for.
+// TestSandboxHoldsAgainstCorpus runs the attacks without a guard, inside the sandbox. Some wait long for another party
+// that does not exist, so all run only if the environment asks for that.
 func TestSandboxHoldsAgainstCorpus(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
@@ -30,10 +30,10 @@ func TestSandboxHoldsAgainstCorpus(t *testing.T) {
 		}
 		for _, sql := range a.steps {
 			if strings.HasPrefix(sql, "SYSTEM ") || strings.HasPrefix(sql, "KILL ") {
-				continue // it ends the engine, or waits for it
+				continue // this would end the engine, or wait for that
 			}
 			n++
-			q := question{SQL: c.fill(sql), Values: v, Within: 10 * time.Second} // for who waits for somebody who never comes
+			q := question{SQL: c.fill(sql), Values: v, Within: 10 * time.Second} // some wait for somebody who never comes
 			if got := inside.ask(t, q); c.leaks(got.Body) != "" {
 				t.Errorf("%s: %s leaks: %.300s", a.name, sql, got.Body)
 			}

@@ -22,10 +22,10 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestLongQueriesLeaveRoom has all places of a door, and as many more, taken by long queries, and asks for little: it
-// is answered soon, whether the long ones come from one address or from several, and whether it comes from another or
-// not. Soon is measured by what this machine takes for the same without a door. For wide samples: TestLimitsHold has
-// the bounds.
+// TestLongQueriesLeaveRoom sends a door twice as many long queries as it has turns, and then small queries. These are
+// answered soon, whether the long queries come from one address or from several, and whether the small ones come from
+// the same address or not. "Soon" is relative to the time that this machine takes for the same query without a door.
+// For wide samples: TestLimitsHold has the bounds.
 func TestLongQueriesLeaveRoom(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestLongQueriesLeaveRoom(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// childCrowd is the server of that, and its clients.
+// childCrowd is the server of TestLongQueriesLeaveRoom, with its clients.
 func childCrowd() error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib),
@@ -55,7 +55,7 @@ func childCrowd() error {
 	return errors.Join(wrong...)
 }
 
-// crowd is one door with 16 long queries, and small ones beside them.
+// crowd sends one door 16 long queries, and meanwhile small ones.
 func crowd(e *house, writes bool, addresses int) error {
 	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: writes}))
 	defer srv.Close()
@@ -68,9 +68,9 @@ func crowd(e *house, writes bool, addresses int) error {
 		long.Go(func() {
 			sql := fmt.Sprintf("SELECT sum(sleepEachRow(0.00001)), %d AS long FROM numbers(1000000000000)", n)
 			switch n % 4 {
-			case 0: // some give a result from the beginning
+			case 0: // some return rows from the beginning
 				sql = fmt.Sprintf("SELECT sleepEachRow(0.00001), %d AS long FROM numbers(1000000000000)", n)
-			case 1: // and some leave little of the machine to others
+			case 1: // and some use most of the machine
 				sql = fmt.Sprintf("SELECT sum(sipHash64(number)), %d AS long FROM numbers(1000000000000)", n)
 			}
 			_, _, _ = askFrom(ctx, srv.URL, n%addresses+2, sql)
@@ -78,7 +78,7 @@ func crowd(e *house, writes bool, addresses int) error {
 	}
 	held := uint64(8)
 	if writes {
-		held = 4 // the others are the program's own
+		held = 4 // the other connections are for the program itself
 	}
 	db, err := clickhouse.Open(e.ClickHouseOptions("default"))
 	if err != nil {
@@ -113,8 +113,9 @@ func crowd(e *house, writes bool, addresses int) error {
 	return nil
 }
 
-// askLittle asks for little, from another's address or from one of those that ask for much. What a machine cannot do in
-// a moment has to wait for a turn, and is turned away: it is asked again, which counts as waiting.
+// askLittle sends a small query, from a new address or from one of those that send long queries. If the machine
+// is too slow to answer it in a moment, it has to wait for a turn and may be refused. Then it is sent again, and
+// the time counts as waiting.
 func askLittle(ctx context.Context, address string, n int) error {
 	for begin := time.Now(); ; {
 		code, body, err := askFrom(ctx, address, 200-198*(n%2), fmt.Sprintf("SELECT count(), %d FROM numbers(10)", n))
@@ -130,7 +131,7 @@ func askLittle(ctx context.Context, address string, n int) error {
 	}
 }
 
-// askFrom asks on a connection of its own, from the address 127.0.0.n where the system has it.
+// askFrom sends a query on a new connection, from the address 127.0.0.n if the system has it.
 func askFrom(ctx context.Context, address string, n int, sql string) (code int, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,

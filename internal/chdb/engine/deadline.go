@@ -17,8 +17,8 @@ const (
 	overflowBreaks      = "break"
 )
 
-// timeLimit is how long a query may take before the engine stops it; 0 for no limit. If several places set it, the one
-// closest to the query counts.
+// timeLimit returns how long a query may take before the engine stops it; 0 means no limit. If several places set it,
+// the one closest to the query counts.
 func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
 	if cmp.Or(st.timeOverflow, q.Settings[timeoutOverflowMode]) == overflowBreaks {
 		return 0
@@ -37,9 +37,9 @@ type deadline struct {
 	limit time.Duration // 0 for none
 }
 
-// passed is an error once the time is up. The engine checks the time too. But sometimes it treats a read as complete
-// when its time is up, without an error. So a result that ends after its time may lack rows, and never counts as
-// complete (chdb-4).
+// passed returns an error once the time is up. The engine checks the time too. But sometimes, when the time is up, it
+// treats a read as complete and returns no error. So a result that ends after its time may lack rows, and never
+// counts as complete (chdb-4).
 func (d deadline) passed() error {
 	if d.limit <= 0 || time.Since(d.begun) < d.limit {
 		return nil

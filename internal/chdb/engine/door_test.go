@@ -17,7 +17,8 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// openDoor serves the shared engine over real HTTP. Who has to wait for a turn, on a slow machine, is not turned away.
+// openDoor serves the shared engine over real HTTP. On a slow machine, a request that has to wait
+// for a turn is not refused.
 func openDoor(t testing.TB, o contract.HandlerOptions) *httptest.Server {
 	t.Helper()
 	o.MaxWait = patience
@@ -34,8 +35,8 @@ func secret(t *testing.T) string {
 	return path
 }
 
-// TestReadOnlyDoorRefuses is hostile: each statement tries to write, to reach
-// the host's files or network, or to undo a lock.
+// TestReadOnlyDoorRefuses sends hostile statements: each tries to write, to reach the host's files or
+// network, or to undo a lock.
 func TestReadOnlyDoorRefuses(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
@@ -184,7 +185,7 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 	if got := cell(t, db, "SELECT count() FROM r"); got != "1" {
 		t.Errorf("the table has %s rows", got)
 	}
-	// The door still is what it was.
+	// The door is still as before.
 	if status, body, _ := post(t, srv, "SELECT getSetting('readonly')", nil); status != 200 || body != "1\n" {
 		t.Errorf("afterwards: %d %s", status, body)
 	}
@@ -193,8 +194,8 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 	}
 }
 
-// TestReaderLocksAreIndependent takes the first lock away: even unclassified and
-// unguarded, a reader connection cannot write, nor leave its role for long.
+// TestReaderLocksAreIndependent removes the first lock: even without classification and guard, a reader connection
+// cannot write, nor leave its role for long.
 func TestReaderLocksAreIndependent(t *testing.T) {
 	t.Parallel()
 	c, err := shared.ConnectReader()
@@ -249,7 +250,7 @@ func TestReaderLocksAreIndependent(t *testing.T) {
 	}
 }
 
-// TestWritersHaveNoSources holds for the program's own connections (chdb-8).
+// TestWritersHaveNoSources: even the program's own connections cannot use the rights over SOURCES (chdb-8).
 func TestWritersHaveNoSources(t *testing.T) {
 	t.Parallel()
 	db := connect(t)
@@ -271,9 +272,8 @@ func TestWritersHaveNoSources(t *testing.T) {
 	}
 }
 
-// TestEveryTableFunctionIsAccountedFor fails when a new release of the engine has
-// a table function that nobody has looked at: those not named here must ask for
-// a right that readers lack, or be unusable.
+// TestEveryTableFunctionIsAccountedFor fails if a new release of the engine has a table function that is not named
+// here: somebody must check first whether a reader can reach the host with it.
 func TestEveryTableFunctionIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	const known = " ytsaurus hudiCluster deltaLakeCluster paimonHDFSCluster paimonAzureCluster paimonS3Cluster icebergAzureCluster icebergS3Cluster deltaLakeAzure" +
@@ -324,7 +324,7 @@ func TestReadOnlyDoorServes(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", sql, status, body, want)
 		}
 	}
-	// Settings of one's own, of the harmless kind.
+	// A client may change harmless settings.
 	if status, body, _ := post(t, srv, "SELECT getSetting('max_threads'), getSetting('readonly')",
 		url.Values{"max_threads": {"3"}, "readonly": {"2"}}); body != "3\t1\n" {
 		t.Errorf("max_threads: %d %s", status, body)

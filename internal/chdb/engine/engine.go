@@ -23,7 +23,7 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// process is what the C library allows once per process.
+// process holds what the C library allows only once per process.
 var process struct {
 	mu      sync.Mutex
 	lib     *library.API
@@ -31,8 +31,8 @@ var process struct {
 	open    *instance
 }
 
-// Engine is a handle on the embedded ClickHouse. Handles on the same directory
-// share one engine, which ends with the last of them.
+// Engine is a handle on the embedded ClickHouse. Handles on the same directory share one engine, which ends when
+// the last of them is closed.
 type Engine struct {
 	in     *instance
 	closed atomic.Bool
@@ -47,7 +47,7 @@ type instance struct {
 	refs    int // guarded by process.mu
 	writers *conn.Pool
 	readers *conn.Pool
-	conns   int // of readers and of writers, besides the spare ones
+	conns   int // of readers, and of writers; without the spare ones
 	limits  contract.Limits
 	guard   *guard.Guard
 	control *conn.Controller
@@ -59,20 +59,20 @@ type instance struct {
 	cancel  context.CancelCauseFunc
 }
 
-// Open opens a data directory, which is created if absent. A directory that
-// this process has open already is shared; any other gives an
-// [*contract.OtherDirError]. A directory in use by another process gives [contract.ErrLocked].
-// Without a library at hand the first Open downloads it, which ctx can interrupt.
+// Open opens a data directory, and creates it if it is absent. If this process has the directory open already, the
+// handles share it. If this process has another directory open, the error is an [*contract.OtherDirError]. If
+// another process has the directory open, it is [contract.ErrLocked]. If no library is found, the first Open
+// downloads it. ctx can interrupt that.
 func Open(ctx context.Context, o contract.Options) (*Engine, error) { return open(ctx, o, confining) }
 
-// rules are what the engine itself has to keep, for every client.
+// rules set up what the engine itself enforces, for every client.
 type rules struct {
 	config func(dir string, o contract.Options) (path string,
 		err error) // writes the configuration with the rights of roles
-	tables func(*conn.Conn) error // takes system tables away
+	tables func(*conn.Conn) error // drops system tables
 }
 
-// confining are the rules of every engine, except in tests of the walls outside the engine.
+// confining are the rules of every engine, except in tests of the protections outside the engine.
 var confining = rules{writeConfig, dropSystemTables}
 
 func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
@@ -100,7 +100,7 @@ func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
 		in.refs++
 		return &Engine{in: in}, nil
 	}
-	// The lock is probed before the library is looked for: this costs nothing.
+	// The lock is probed first, because that costs nothing.
 	if err := probeLock(dir); err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
 	return &Engine{in: in}, nil
 }
 
-// makeDir creates dir and returns its one true name, so that two spellings of
-// a directory are recognized as the same.
+// makeDir creates dir and returns its absolute path without symbolic links, so that two spellings of a directory
+// are recognized as the same.
 func makeDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -138,7 +138,8 @@ func whole(dir string, o contract.Options) error {
 	return nil
 }
 
-// obtainLibrary returns the process's library; process.mu is held.
+// obtainLibrary returns the library of the process, and loads it if that was not done before. The
+// caller holds process.mu.
 func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error) {
 	if process.lib != nil {
 		// A shared library cannot be exchanged in a running process. A caller that names another one must not silently
@@ -165,7 +166,7 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 	return lib, nil
 }
 
-// start connects for the first time, which is what opens the directory.
+// start makes the first connection, which opens the directory.
 func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
 	config, err := r.config(dir, o)
 	if err == nil {
@@ -174,8 +175,8 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 	if err != nil {
 		return nil, fmt.Errorf("write the engine's configuration: %w", err)
 	}
-	// The engine takes its time zone from the C environment alone, and a data
-	// directory should mean the same everywhere. Go's own zone does not change.
+	// The engine takes its time zone only from the C environment, and a data directory should mean the same everywhere.
+	// Go's own time zone does not change.
 	if lib.Setenv("TZ", "UTC", 1) != 0 {
 		return nil, errors.New("set the engine's time zone")
 	}
@@ -237,9 +238,9 @@ func (in *instance) connectFirst() (*conn.Conn, error) {
 	}
 }
 
-// dropSystemTables takes away the system tables that are not on the list, for as long as the engine is open: no grant
-// covers them, and some do something when they are read. One sends a signal to every thread, Go's included, another
-// starts a process with all of this one's environment.
+// dropSystemTables drops the system tables that are not on the list, for as long as the engine is open. No grant covers
+// them, and reading some of them has effects: one sends a signal to every thread, including Go's, and another starts a
+// process that gets the whole environment of this one.
 func dropSystemTables(c *conn.Conn) error {
 	text, err := c.Value("SELECT name FROM system.tables WHERE database = 'system'")
 	if err != nil {
@@ -258,7 +259,7 @@ func dropSystemTables(c *conn.Conn) error {
 	return c.Exec("DROP TABLE IF EXISTS " + strings.Join(drop, ", "))
 }
 
-// connect makes a connection with all the rights there are.
+// connect makes a connection with all rights.
 func (in *instance) connect() (*conn.Conn, error) {
 	h := in.lib.Connect(in.args)
 	if h == nil {
@@ -267,7 +268,7 @@ func (in *instance) connect() (*conn.Conn, error) {
 	return conn.New(in.lib, h), nil
 }
 
-// connectReader makes a connection that can only read, for good (chdb-7).
+// connectReader makes a connection that can only ever read (chdb-7).
 func (in *instance) connectReader() (*conn.Conn, error) {
 	c, err := in.connect()
 	if err != nil {
@@ -297,9 +298,8 @@ func (in *instance) connectExaminer() (*conn.Conn, error) {
 	return c, nil
 }
 
-// probeLock tells whether another process has the directory. The engine locks
-// the file "status" in it and reports a conflict on stderr only, so that the
-// lock itself has to be asked.
+// probeLock returns an error if another process has the directory open. The engine locks the file "status" in it, but
+// reports a conflict only on stderr, so probeLock tries the lock itself.
 func probeLock(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, "status"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -315,8 +315,8 @@ func probeLock(dir string) error {
 	return nil
 }
 
-// Close gives the handle back. The last handle's Close ends every request that
-// is under way and closes the directory. It may be called more than once.
+// Close closes the handle. Closing the last handle ends every request that is under way and closes the directory. It
+// may be called more than once.
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
@@ -332,8 +332,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// stop kills what runs, waits until the connections are back, and closes them;
-// the control connection last, since it does the killing.
+// stop kills the running queries, waits until their connections are back, and closes all connections. The control
+// connection is the last, because it does the killing.
 func (in *instance) stop() {
 	in.cancel(contract.ErrClosed)
 	in.writers.Close()
@@ -347,7 +347,8 @@ func (in *instance) stop() {
 const lockName = "dealhouse.lock"
 
 // claim locks the directory against other processes that use this package. It does so before the engine, because the
-// engine would report a conflict on stderr, in its own words. The lock ends with the file, and so with the process.
+// engine would report a conflict on stderr, in its own words. The lock ends when the file is closed, so at the
+// latest with the process.
 func claim(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -367,28 +368,28 @@ func inUse(dir string) error {
 	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, contract.ErrLocked)
 }
 
-// Dir is the data directory, absolute.
+// Dir returns the absolute path of the data directory.
 func (e *Engine) Dir() string { return e.in.dir }
 
-// ServerVersion is what the engine says of itself, such as "26.7.2.1".
+// ServerVersion returns the version that the engine reports, such as "26.7.2.1".
 func (e *Engine) ServerVersion() string { return e.in.version }
 
 // Closed tells whether Close was called.
 func (e *Engine) Closed() bool { return e.closed.Load() }
 
-// Logger is where the engine's own messages go.
+// Logger returns the logger for the engine's own messages.
 func (e *Engine) Logger() *slog.Logger { return e.in.log }
 
-// Readers is how many read-only queries may run at once.
+// Readers returns how many read-only queries may run at once.
 func (e *Engine) Readers() int { return e.in.conns }
 
-// Writers is how many queries that are not read-only, and inserts, may run at once.
+// Writers returns how many inserts and other queries that are not read-only may run at once.
 func (e *Engine) Writers() int { return e.in.conns }
 
-// SpareFor is how many connections there are besides n, for reads that take a moment.
+// SpareFor returns how many spare connections there are in addition to n, for reads that take only a moment.
 func SpareFor(n int) int { return max(1, n/2) }
 
-// SpareMemory is how many bytes of memory a read on a spare connection should have at most; 0 does not bound.
+// SpareMemory returns how many bytes of memory a read on a spare connection should use at most; 0 means no bound.
 func (e *Engine) SpareMemory() int64 {
 	if e.in.limits.Memory == 0 {
 		return 0
@@ -396,7 +397,7 @@ func (e *Engine) SpareMemory() int64 {
 	return max(e.in.limits.Memory/32, 4<<20)
 }
 
-// withDefaults fills in what has been left at zero.
+// withDefaults replaces zero values by the defaults.
 func withDefaults(o contract.Options) contract.Options {
 	if o.MaxConns <= 0 {
 		o.MaxConns = max(8, 2*runtime.GOMAXPROCS(0))

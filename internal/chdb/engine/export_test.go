@@ -8,15 +8,15 @@ import (
 	"dealhouse/internal/chdb/guard"
 )
 
-// What only tests may do with an engine.
+// Things that only tests may do with an engine.
 
-// OpenUnguarded is Open, but gives every connection all rights that the engine knows, readers included: for tests of
-// what stands outside of the engine.
+// OpenUnguarded does what Open does, but gives every connection, even of readers, all rights that the engine knows: for
+// tests of the protections outside the engine.
 func OpenUnguarded(ctx context.Context, o contract.Options) (*Engine, error) {
 	return open(ctx, o, rules{writeOpenConfig, func(*conn.Conn) error { return nil }})
 }
 
-// LibraryPath is the library that this process has loaded.
+// LibraryPath returns the path of the library that this process has loaded.
 func LibraryPath() string { return process.libPath }
 
 // Same tells whether two handles share an engine.
@@ -25,14 +25,15 @@ func Same(a, b *Engine) bool { return a.in == b.in }
 // ConnectReader makes a connection that can only read.
 func (e *Engine) ConnectReader() (*conn.Conn, error) { return e.in.connectReader() }
 
-// FreshGuard is a guard of the same engine that has judged nothing yet.
+// FreshGuard returns a guard of the same engine that has judged nothing yet.
 func (e *Engine) FreshGuard() *guard.Guard { return guard.New(e.in.connectExaminer, e.in.log) }
 
-// FrozenSettings are those that nobody may change.
+// FrozenSettings returns the settings that nobody may change.
 func FrozenSettings() []string { return frozenSettings() }
 
-// Apart is a handle on the same engine with pools of its own, of so many connections, and what closes them: with one,
-// whatever is asked next is asked on the connection that was used before, unless that was thrown away.
+// Apart returns a handle on the same engine that has its own pools, with conns connections each, and a
+// function that closes them. With one connection, each query runs on the connection that the query before it
+// used, unless that was closed.
 func (e *Engine) Apart(conns int, name string) (apart *Engine, end func()) {
 	in := &instance{
 		lib: e.in.lib, dir: e.in.dir, log: e.in.log, args: e.in.args, version: e.in.version,

@@ -11,7 +11,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// pieces are what FuzzGuard composes statements of; {X} is filled with another piece.
+// pieces are the parts of which FuzzGuard composes statements. A name in braces, such as {X}, is replaced
+// by a piece of that kind.
 var pieces = map[string][]string{
 	"STATEMENT": {
 		"SELECT {X}", "WITH {X} AS a SELECT {X}, a", "SELECT * FROM {T}", "SELECT {X} FROM {T} WHERE {X} IN {T}",
@@ -45,7 +46,7 @@ var pieces = map[string][]string{
 	"Z": {"additional_result_filter", "parallel_replicas_custom_key", "max_threads", "readonly", "format_schema"},
 }
 
-// compose makes a statement; the same seed makes the same one.
+// compose makes a statement. The same seed gives the same statement.
 func compose(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := "{STATEMENT}"
@@ -64,13 +65,13 @@ func compose(seed uint64) string {
 		choice := pieces[name][r.IntN(len(pieces[name]))]
 		s = s[:open] + choice + s[open+len(name)+2:]
 	}
-	for name := range pieces { // what was too deep ends here
+	for name := range pieces { // ends what is nested too deeply
 		s = strings.ReplaceAll(s, "{"+name+"}", "'{FILE}'")
 	}
 	return strings.NewReplacer("{Q}", `\'`, "{N}", fmt.Sprint(seed)).Replace(s)
 }
 
-// FuzzGuard looks for the canary in the answers to statements that are composed of the corpus' pieces.
+// FuzzGuard looks for the canary in the answers to composed statements.
 func FuzzGuard(f *testing.F) {
 	for seed := range uint64(enginetest.Sample(100, 300)) {
 		f.Add(seed)

@@ -29,7 +29,7 @@ func columnOf(t testing.TB, db driver.Conn, sql string) []string {
 	return all
 }
 
-// generated makes attacks of the engine's own catalogues.
+// generated makes attacks from the names in the engine's own catalogues.
 func generated(t testing.TB, db driver.Conn) string {
 	t.Helper()
 	var b strings.Builder
@@ -37,7 +37,7 @@ func generated(t testing.TB, db driver.Conn) string {
 	each := func(head, sql string, forms ...string) {
 		fmt.Fprintf(&b, "# %s\n", head)
 		for i, name := range columnOf(t, db, sql) {
-			// A name that is harmless gets one of the forms; they take turns.
+			// Each name gets one of the forms, in turns.
 			form := strings.ReplaceAll(forms[i%len(forms)], "{NAME}", name)
 			b.WriteString(form + "\n")
 		}
@@ -111,7 +111,7 @@ server_settings settings settings_changes settings_profile_elements settings_pro
 symbols table_engines table_functions tables time_zones tokenizers unicode user_defined_functions user_directories
 user_processes users view_refreshes warnings workloads zeros zeros_mt`
 
-// TestGeneratedAttacks: the file is what the engine's catalogues make it.
+// TestGeneratedAttacks: the file is up to date with the engine's catalogues.
 func TestGeneratedAttacks(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("testdata", "attacks", "generated.txt")
@@ -133,7 +133,7 @@ func TestGeneratedAttacks(t *testing.T) {
 	}
 }
 
-// TestListsAreComplete fails when the engine brings a name that nobody has looked at, or drops one.
+// TestListsAreComplete fails if the engine has a name that is not on its list, or has dropped one that is.
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
 	db, l := connect(t), allow.All()

@@ -102,7 +102,7 @@ func TestDoorBasics(t *testing.T) {
 func TestDoorFormats(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
-	// More than one block, so that a format with a frame would show its seams.
+	// More than one block, so that it would show if a format with a frame were sent in pieces.
 	const rows = 150000
 	sql := fmt.Sprintf("SELECT number AS n, 'a\"\n' AS `x\ny` FROM numbers(%d)", rows)
 	for _, c := range []struct{ format, typ, begin, end string }{
@@ -223,7 +223,7 @@ func TestDoorAuthentication(t *testing.T) {
 		{http.Header{"X-Clickhouse-User": {"ana"}}, nil, 401},
 		{nil, url.Values{"user": {"ana"}, "password": {"s3cret"}}, 200},
 		{nil, url.Values{"user": {"ana"}, "password": {"S3cret"}}, 401},
-		// One that is wrong is not saved by another that is right.
+		// A wrong password is not made good by a right one in another place.
 		{basic("ana", "no"), url.Values{"user": {"ana"}, "password": {"s3cret"}}, 401},
 		{http.Header{"Host": {"warehouse.example"}, "Authorization": basic("ana", "s3cret")["Authorization"]}, nil, 200},
 	} {

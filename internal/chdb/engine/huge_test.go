@@ -19,7 +19,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// frame is a compressed frame of the native protocol that says that it unpacks to so many bytes.
+// frame returns a compressed frame of the native protocol whose header says that it unpacks to `unpacked` bytes.
 func frame(method byte, packed []byte, unpacked uint32) []byte {
 	f := make([]byte, 25, 25+len(packed))
 	f[16] = method
@@ -32,8 +32,8 @@ func frame(method byte, packed []byte, unpacked uint32) []byte {
 	return f
 }
 
-// TestFramesThatUnpackToMuch: a few kilobytes do not take hundreds of megabytes. It is not parallel to others, since it
-// looks at what the process allocates.
+// TestFramesThatUnpackToMuch: a few kilobytes do not make the process allocate hundreds of megabytes. It is not
+// parallel to others, because it measures what the process allocates.
 func TestFramesThatUnpackToMuch(t *testing.T) {
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
 	w, err := zstd.NewWriter(nil)
@@ -67,8 +67,8 @@ func TestFramesThatUnpackToMuch(t *testing.T) {
 	}
 }
 
-// TestLongTextsHavePlaces: who sends much and slowly keeps a place only while nobody else waits for it, and nobody who
-// sends little needs one.
+// TestLongTextsHavePlaces: a client that sends much and slowly keeps its place only while nobody else waits for one. A
+// client that sends little needs none.
 func TestLongTextsHavePlaces(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxQueries: 2, Grace: time.Hour})
@@ -96,10 +96,10 @@ func TestLongTextsHavePlaces(t *testing.T) {
 			t.Fatal("a slow client keeps its place")
 		}
 	}
-	for range 2 { // of the four, whichever came first: those that had a place while the others waited for one
+	for range 2 { // two of the four: those that had a place while the others waited for one
 		losesItsPlace()
 	}
-	// Nobody is behind this one, so that it may be sent as slowly as this machine does.
+	// Nobody waits behind this one, so the machine may send it as slowly as it likes.
 	if status, body, _ := ask(t, srv, http.MethodPost, "SELECT 2 -- "+strings.Repeat("x", 100_000), nil,
 		nil); status != http.StatusOK {
 		t.Errorf("a long query: %d %s", status, body)
@@ -107,8 +107,8 @@ func TestLongTextsHavePlaces(t *testing.T) {
 	losesItsPlace()
 }
 
-// TestLongStatements: what is longer than the engine's parser takes is not even split into words, and a list that is
-// long, but not longer than that, is judged.
+// TestLongStatements: a text that is too long for the engine's parser is not even split into words. A list that is
+// just short enough is judged.
 func TestLongStatements(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})

@@ -13,16 +13,17 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// limitsFile is merged into the users' configuration by the engine, and totalFile into its main one.
+// The engine merges limitsFile into the configuration of users, and totalFile into the main one.
 const (
 	limitsFile = "users.d/limits.xml"
 	totalFile  = "config.d/limits.xml"
 )
 
-// ownMemory is the most memory that the engine itself takes. A bound on the total counts it like the memory of queries.
+// ownMemory is the most bytes of memory that the engine itself uses. A bound on the total counts them
+// like the memory of queries.
 const ownMemory = 256 << 20
 
-// fixedLimits are those that nobody needs to change. Parsing must not overflow a stack, and memory that is not counted
+// fixedLimits are limits that nobody needs to change. Parsing must not overflow a stack, and memory that is not counted
 // must stay small. A query may not set limits that also count the queries of others.
 var fixedLimits = []setting{
 	{"max_untracked_memory", "1048576"},
@@ -44,7 +45,7 @@ var fixedLimits = []setting{
 
 type setting struct{ name, value string }
 
-// writeLimits puts the limits beside the users' configuration, or takes away those that another start left there.
+// writeLimits writes the limits beside the configuration of users, or removes those that an earlier start left there.
 func writeLimits(dir string, l contract.Limits) error {
 	for name, text := range map[string]string{limitsFile: limitsXML(l), totalFile: totalXML(l)} {
 		path := filepath.Join(dir, "engine", name)
@@ -64,9 +65,9 @@ func writeLimits(dir string, l contract.Limits) error {
 	return nil
 }
 
-// totalXML bounds the memory of all queries together. The bound is on the whole memory of the engine, not on the count
-// for its user. That count is wrong if the memory of a result is given back after its query has ended: it grows for as
-// long as any query runs, until no memory seems to be left even for the smallest query.
+// totalXML returns the configuration that bounds the memory of all queries together. It bounds the memory of the whole
+// engine, not the engine's count for its user. That count goes wrong if the memory of a result is freed after its query
+// has ended: it grows for as long as any query runs, until no memory seems to be left even for the smallest query.
 func totalXML(l contract.Limits) string {
 	if l.Memory == 0 {
 		return "<clickhouse/>\n"
@@ -74,7 +75,7 @@ func totalXML(l contract.Limits) string {
 	return fmt.Sprintf("<clickhouse>\n  <max_server_memory_usage>%d</max_server_memory_usage>\n  <memory_worker_use_cgroup>0</memory_worker_use_cgroup>\n</clickhouse>\n", l.Memory+ownMemory)
 }
 
-// limitsXML is the part of the configuration that has the limits.
+// limitsXML returns the configuration that has the limits.
 func limitsXML(l contract.Limits) string {
 	var values, constraints strings.Builder
 	set := func(name, value string) {

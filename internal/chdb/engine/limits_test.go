@@ -14,17 +14,17 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// tooMuch is a query, the code of the error that it ends with, and the settings that it asks for.
+// tooMuch is a query, the code of the error that it must end with, and the settings that it asks for.
 type tooMuch struct {
 	sql, code string
 	v         url.Values
 }
 
-// endless is a query that takes days, and nothing of the machine.
+// endless is a query that takes days, but hardly uses the machine.
 const endless = "SELECT sum(sleepEachRow(0.00001)) FROM numbers(1000000000000)"
 
-// childLimits asks a limited engine for too much. How long a query may take is asked of an engine of its own: there, a
-// slow machine has nothing else to do in that time.
+// childLimits asks a limited engine for too much. The limit of time is tested in a separate engine, so that a slow
+// machine has nothing else to do within that second.
 func childLimits() error {
 	const heavy = "SELECT groupArray(number) FROM numbers(100000000) FORMAT Null"
 	limits := contract.Limits{QueryMemory: 60 << 20, Memory: 100 << 20, Time: time.Hour, ResultBytes: 20 << 20,
@@ -52,7 +52,7 @@ func childLimits() error {
 	return errors.Join(wrong, askTooMuch(limits, []tooMuch{{endless, "159", nil}}))
 }
 
-// askTooMuch opens an engine with limits, and asks each query for writing and for reading.
+// askTooMuch opens an engine with limits, and sends it each query as a writer and as a reader.
 func askTooMuch(limits contract.Limits, all []tooMuch) error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib), Limits: limits,
@@ -71,7 +71,7 @@ func askTooMuch(limits contract.Limits, all []tooMuch) error {
 				v[k] = c.v[k]
 			}
 			got, code, err := statusOf(srv.URL, c.sql, v)
-			// To ask for another limit may also be refused as such.
+			// A request for another limit may also be refused for that reason.
 			asks := len(c.v) > 0 || strings.Contains(c.sql, "SETTINGS")
 			if err != nil || code != c.code && (!asks || code != "164" && code != "497") {
 				wrong = append(wrong, fmt.Errorf("%.80s %v: code %s, want %s: %.200s %w", c.sql, v, code, c.code, got, err))

@@ -18,7 +18,8 @@ import (
 	"dealhouse/internal/sandbox"
 )
 
-// patience is how long tests wait for what has to come: it only ends those that hang, on the slowest of machines too.
+// patience is how long tests wait for something that must happen. It is long enough for the slowest machine: it
+// only ends tests that hang.
 const patience = 5 * time.Minute
 
 // shared is the engine of all tests: the library allows one directory per process.
@@ -49,8 +50,7 @@ func (h *house) RoundTrip(req *http.Request) (*http.Response, error) {
 	return (&door.Transport{Engine: h.Engine}).RoundTrip(req)
 }
 
-// TestMain opens the shared engine, or, in a child process, plays the part
-// that the environment names.
+// TestMain opens the shared engine. In a child process, it plays the role that the environment names instead.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {
 		os.Exit(sandbox.Aside(func() int { return runChild(role) }))
@@ -84,8 +84,7 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// connect opens clickhouse-go on the shared engine, in a database of the
-// test's own.
+// connect opens clickhouse-go on the shared engine, in a database only for this test.
 func connect(t testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	t.Helper()
 	admin, err := clickhouse.Open(shared.ClickHouseOptions(""))
@@ -133,7 +132,7 @@ func execute(t testing.TB, db driver.Conn, sql string) {
 	}
 }
 
-// cell is the one value of a query, as text.
+// cell returns the one value of a query, as text.
 func cell(t testing.TB, db driver.Conn, sql string) string {
 	t.Helper()
 	var s string

@@ -19,8 +19,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestMemoryOfAllQueries: many results beside a long query use nothing up, and many large queries at once get no more
-// than what there is for all of them. For wide samples: TestLimitsHold bounds one query.
+// TestMemoryOfAllQueries: many results during a long query use up no memory, and many large queries at once get no more
+// than the bound for all of them. For wide samples: TestLimitsHold bounds one query.
 func TestMemoryOfAllQueries(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestMemoryOfAllQueries(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// childMemory is the server of that, and its clients.
+// childMemory is the server of TestMemoryOfAllQueries, with its clients.
 func childMemory() error {
 	e, err := openHouse(context.Background(), contract.Options{
 		Dir: os.Getenv(childDir), Library: os.Getenv(childLib), MaxConns: 24,
@@ -46,7 +46,7 @@ func childMemory() error {
 	return errors.Join(givenBack(srv.URL), together(srv.URL))
 }
 
-// givenBack asks for results that are kept to their end, while another query runs.
+// givenBack asks for buffered results while another query runs.
 func givenBack(address string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var long sync.WaitGroup
@@ -64,7 +64,7 @@ func givenBack(address string) error {
 	return nil
 }
 
-// together has 24 queries ask for 50 MB each.
+// together sends 24 queries at once that need 50 MB each.
 func together(address string) error {
 	var refused atomic.Int32
 	var group sync.WaitGroup

@@ -15,8 +15,8 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// Find makes sure that there is a data directory and a library for it, as [Open] does, and opens neither. It is for
-// a process that enters a sandbox before it opens them, where it could no longer download anything.
+// Find makes sure that there is a data directory and a library for it, as [Open] does, but opens neither. It is for a
+// process that enters a sandbox before it opens them: inside, it could not download anything.
 func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
 	o = withDefaults(o)
 	if o.Dir == "" {
@@ -36,18 +36,19 @@ func Find(ctx context.Context, o contract.Options) (contract.Place, error) {
 	return contract.Place{Dir: dir, Library: path}, nil
 }
 
-// Present reports whether the library that o asks for is on this machine, and downloads nothing.
+// Present reports whether the library that o asks for is on this machine. It downloads nothing.
 func Present(ctx context.Context, o contract.Options) (bool, error) {
 	return library.Present(ctx, withDefaults(o))
 }
 
-// Holder is the process that has a data directory open, 0 when it cannot be told which; held is false when none has.
+// Holder returns the id of the process that has a data directory open, or 0 if the id is unknown. held is false
+// if no process has it open.
 func Holder(dir string) (pid int, held bool) {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	if err != nil {
 		return 0, false
 	}
-	defer func() { _ = f.Close() }() // it was only looked at
+	defer func() { _ = f.Close() }() // nothing was written
 	if !errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return 0, false
 	}
@@ -59,7 +60,7 @@ func Holder(dir string) (pid int, held bool) {
 	for line := range strings.Lines(string(locks)) {
 		if words := strings.Fields(line); len(words) > 5 && words[1] == "FLOCK" &&
 			strings.HasSuffix(words[5], fmt.Sprintf(":%d", st.Ino)) {
-			pid, _ = strconv.Atoi(words[4]) // 0 when it is in another container
+			pid, _ = strconv.Atoi(words[4]) // 0 if the process is in another container
 		}
 	}
 	return pid, true

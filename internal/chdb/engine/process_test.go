@@ -21,7 +21,7 @@ import (
 	"dealhouse/internal/chdb/engine"
 )
 
-// The test binary is also its own child processes.
+// The test binary also runs as its own child processes.
 const (
 	childRole = "CHDB_TEST_CHILD"
 	childDir  = "CHDB_TEST_DIR"
@@ -88,7 +88,7 @@ func childOpen() error {
 	return e.Close()
 }
 
-// childWrite inserts batches without end and says which are acknowledged.
+// childWrite inserts batches without end and prints which of them are acknowledged.
 func childWrite() error {
 	e, err := openChild()
 	if err != nil {
@@ -119,7 +119,7 @@ func childWrite() error {
 	}
 }
 
-// childCount prints the batches that are there and whether any is partial.
+// childCount prints the batches that are in the table, and whether any is partial.
 func childCount() error {
 	e, err := openChild()
 	if err != nil {
@@ -146,8 +146,8 @@ func childCount() error {
 	return rows.Err()
 }
 
-// childClose closes an engine in the middle of things: a result that nobody
-// reads on, a query at work and an insert that waits for its data all end.
+// childClose closes an engine that is busy: a result that nobody reads any further, a running query and an insert that
+// waits for its data all end.
 func childClose() error {
 	e, err := openChild()
 	if err != nil {
@@ -229,8 +229,8 @@ func TestSIGKILLWhileInserting(t *testing.T) {
 	must(t, err)
 	must(t, cmd.Start())
 	acked := -1
-	// The kill comes at once after an acknowledgement, in the middle of what
-	// follows; everything that could still be read from the pipe counts.
+	// The kill comes right after an acknowledgement, in the middle of the next batch. Everything that can still be
+	// read from the pipe counts.
 	for sc := bufio.NewScanner(stdout); sc.Scan(); {
 		n, ok := strings.CutPrefix(sc.Text(), "acked ")
 		if !ok {

@@ -19,8 +19,7 @@ import (
 	"dealhouse/internal/chdb/guard"
 )
 
-// TestRemoteClients has two processes' worth of clickhouse-go write in parallel
-// over real HTTP, and read.
+// TestRemoteClients uses clickhouse-go like two processes would: it writes in parallel over real HTTP, and reads.
 func TestRemoteClients(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, User: "w", Password: "p"})
@@ -191,8 +190,7 @@ func TestDoorWrites(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway frees the connection when the client hangs up in the
-// middle of an endless result.
+// TestClientGoesAway: if the client disconnects in the middle of an endless result, its connection becomes free.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})

@@ -20,26 +20,26 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// Query is one request to the engine, whatever door it came through.
+// Query is one request to the engine, through either door.
 type Query struct {
 	SQL      string
 	Format   string    // of the output, unless the text names one
-	Data     io.Reader // what an INSERT reads, behind what its text brings; or nil
+	Data     io.Reader // more data for an INSERT, after the data in its text; or nil
 	Database string
 	Settings map[string]string
 	Params   []library.Param
 	ReadOnly bool
-	// OnlyRead refuses whatever is not a read, with [ErrNotRead], before anything of it is done.
+	// OnlyRead says that the query must be a read. Otherwise it fails with [ErrNotRead] before it has any effect.
 	OnlyRead bool
-	// Guarded refuses what reaches the host; set for every client that is not this program.
+	// Guarded says that the guard examines the query first. It is set for every client that is not this program.
 	Guarded bool
-	// Interrupt, if set, makes a Read of Data that waits return.
+	// Interrupt, if set, makes a waiting Read of Data return.
 	Interrupt func()
-	// MaxBuffered bounds, in bytes, a result that cannot be streamed; 0 does not.
+	// MaxBuffered bounds a result that cannot be streamed, in bytes; 0 means no bound.
 	MaxBuffered int64
 }
 
-// set changes one setting, in a copy of its own.
+// set changes one setting. It copies the map first, because the map may be shared.
 func (q *Query) set(name, value string) {
 	q.Settings = maps.Clone(q.Settings)
 	if q.Settings == nil {
@@ -48,10 +48,10 @@ func (q *Query) set(name, value string) {
 	q.Settings[name] = value
 }
 
-// ErrNotRead is the answer to a query that should have been a read and is not.
+// ErrNotRead is the error for a query that should be a read but is not.
 var ErrNotRead = errors.New("the query is not a read")
 
-// Least bounds what a setting allows. What the client asked for counts if it is less.
+// Least sets a limit to most, unless the client asked for less.
 func (q *Query) Least(name string, most int64) {
 	asked, err := strconv.ParseInt(q.Settings[name], 10, 64)
 	if err != nil || asked <= 0 || asked > most {
@@ -65,8 +65,8 @@ type Answer struct {
 	Format string
 }
 
-// lease is one use of a connection: it carries the request's context, kills the
-// query when that ends, and gives the connection back once.
+// lease is one use of a connection: it has the request's context, kills the query when that context ends, and gives
+// the connection back once.
 type lease struct {
 	in     *instance
 	pool   *conn.Pool
@@ -79,7 +79,7 @@ type lease struct {
 	killer sync.WaitGroup
 }
 
-// lend takes a connection that is at q's database and settings.
+// lend takes a connection and gives it q's database and settings.
 func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 	l := &lease{in: in, pool: in.writers, done: make(chan struct{})}
 	if q.ReadOnly {
@@ -116,9 +116,10 @@ func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 	return l, nil
 }
 
-// giveBack returns the connection back and says why the query ended: a cancellation takes precedence over the error
-// that it caused in the engine. After either, the connection is thrown away: output that the query has already produced
-// stays in it, and would begin its next answer (chdb-2).
+// giveBack gives the connection back and returns the reason why the query ended. The cause of a cancellation
+// takes precedence over the error that the cancellation caused in the engine. After an error or a
+// cancellation, the connection is closed: output that the query has already produced stays in it, and would
+// come before its next answer (chdb-2).
 func (l *lease) giveBack(err error) error {
 	if err != nil || l.ctx.Err() != nil {
 		l.conn.Unknown = true
@@ -128,7 +129,7 @@ func (l *lease) giveBack(err error) error {
 	}
 	close(l.done)
 	l.unhook()
-	// The killer must be gone before the mark's connection serves another.
+	// The killer must have ended before the connection serves another request.
 	l.killer.Wait()
 	l.cancel(nil)
 	l.pool.Put(l.conn)
@@ -206,7 +207,7 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	return a, nil
 }
 
-// admissible refuses what is not exactly one statement.
+// admissible refuses what is not exactly one statement. If the query is read-only, it also refuses what is not a read.
 func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 	switch {
 	case v.Count > 1:
@@ -215,7 +216,7 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 		v.Flags&conn.FlagExternal != 0 || st.Insert):
 		return guard.ErrReadOnly
 	case v.Class == conn.ClassUnknown && st.Insert:
-		// VALUES with data behind it is no SQL to the classifier.
+		// VALUES followed by data is not SQL to the classifier.
 		return nil
 	case v.Class == conn.ClassUnknown || v.Count == 0:
 		if err := c.SyntaxError(q.SQL); err != nil {
@@ -226,7 +227,7 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 	return nil
 }
 
-// buffered runs a statement if its result cannot be streamed.
+// buffered runs a statement whose result cannot be streamed, and returns the whole result.
 func (l *lease) buffered(q *Query, d deadline) ([]byte, error) {
 	lib := l.conn.Lib
 	r := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, false)
@@ -248,13 +249,12 @@ func (l *lease) buffered(q *Query, d deadline) ([]byte, error) {
 	return bytes.Clone(out), nil
 }
 
-// ChunkSize is how much of an insert's data goes to the engine at a time.
+// ChunkSize is how many bytes of an insert's data are sent to the engine at a time.
 const ChunkSize = 1 << 20
 
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
-// insert feeds q's data to the engine. It returns after the engine has confirmed
-// the whole of it, or has dropped it (chdb-5).
+// insert feeds q's data to the engine. It returns after the engine has confirmed all of it, or has dropped it (chdb-5).
 func (l *lease) insert(q *Query, st *Statement) error {
 	lib, sql := l.conn.Lib, l.mark+st.Head
 	in := lib.StreamInsert(l.conn.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(st.format),
@@ -307,8 +307,8 @@ func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
 	}
 }
 
-// Fill reads until buf is full or the reader ends. It is not io.ReadFull, which returns ErrUnexpectedEOF for a short
-// last piece. A truncated body gives the same error, and those two must not be confused (chdb-5).
+// Fill reads until buf is full or the reader ends. io.ReadFull would not do: it returns ErrUnexpectedEOF for a short
+// last piece, but a truncated body gives the same error, and the two must not be confused (chdb-5).
 func Fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var k int

@@ -11,8 +11,8 @@ type scanner struct {
 	pos int
 }
 
-// next returns the next token: a word as it is written, "'" for any literal or
-// quoted name, a single character for the rest, and "" at the end.
+// next returns the next token: a word as it is written, "'" for any literal or quoted name, a single character for
+// anything else, and "" at the end.
 func (z *scanner) next() string {
 	for z.pos < len(z.s) {
 		rest := z.s[z.pos:]
@@ -47,7 +47,7 @@ func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// skipTo moves behind the next end, the search starting from bytes ahead.
+// skipTo moves past the next end. It begins to search `from` bytes after the current position.
 func (z *scanner) skipTo(end string, from int) {
 	from = min(z.pos+from, len(z.s))
 	i := strings.Index(z.s[from:], end)
@@ -71,7 +71,7 @@ func (z *scanner) skipQuoted(quote byte) {
 	z.pos = len(z.s)
 }
 
-// skipHeredoc moves behind $tag$...$tag$, if that is what stands here.
+// skipHeredoc moves past $tag$...$tag$ if the text continues with one.
 func (z *scanner) skipHeredoc() bool {
 	rest := z.s[z.pos:]
 	n := 1
@@ -89,24 +89,24 @@ func (z *scanner) skipHeredoc() bool {
 	return true
 }
 
-// Statement is what the transport has to know of a query.
+// Statement is what the transport needs to know about a query.
 type Statement struct {
-	verb   string // the first word, in upper case, behind any parentheses
+	verb   string // the first word after any opening parentheses, in upper case
 	format string // the FORMAT that the text names, or ""
-	// The limits of time in its SETTINGS, as text; "" if they set none.
+	// The time limit and its mode in the SETTINGS, as text; "" if they are not set there.
 	timeLimit, timeOverflow string
 
-	// For an INSERT that brings data along:
-	Insert  bool   // it ends in FORMAT or VALUES, with or without data behind it
-	values  bool   // it is VALUES
+	// For an INSERT that takes data:
+	Insert  bool   // it ends in FORMAT or VALUES, with or without data after that
+	values  bool   // it ends in VALUES or FORMAT Values
 	Head    string // the statement without its FORMAT or VALUES clause
-	data    string // what stands behind the clause
+	data    string // what follows the clause
 	dataAny bool   // there is more than white space in data
 	// temporary is set for statements that may leave a temporary table behind.
 	temporary bool
 }
 
-// ParseStatement looks at the outside of a query.
+// ParseStatement reads the outer level of a query.
 func ParseStatement(sql string) Statement {
 	z := scanner{s: sql}
 	tok := z.next()
@@ -137,14 +137,13 @@ func ParseStatement(sql string) Statement {
 		case strings.EqualFold(tok, "TEMPORARY") || strings.EqualFold(tok, "TEMP"):
 			st.temporary = true
 		case strings.EqualFold(tok, "FORMAT") && depth <= 0:
-			// The last one counts; a column may bear the same name.
+			// The last one counts: a column may have the same name.
 			st.format = z.peekWord()
 		}
 	}
 }
 
-// parseInsert looks for the clause that the data follows. Behind SELECT and
-// its like there is none.
+// parseInsert finds the clause that data follow. An INSERT with SELECT or the like has no such clause.
 func (st *Statement) parseInsert(z *scanner) {
 	for depth := 0; ; {
 		before := z.pos
@@ -173,7 +172,7 @@ func (st *Statement) parseInsert(z *scanner) {
 		if st.Insert {
 			st.Head = strings.TrimSpace(z.s[:before])
 			st.data = z.s[z.pos:]
-			// The line break behind the clause is not data.
+			// The line break after the clause is not data.
 			st.data = strings.TrimLeft(st.data, " \t")
 			st.data = strings.TrimPrefix(strings.TrimPrefix(st.data, "\r"), "\n")
 			st.dataAny = strings.Trim(st.data, " \t\r\n;") != ""
@@ -182,7 +181,8 @@ func (st *Statement) parseInsert(z *scanner) {
 	}
 }
 
-// value is what stands behind the next =, without quotes, if that is a single word or number.
+// value returns the value of a setting if the next token is =: one word or number, without quotes. Otherwise it returns
+// "". It moves no further.
 func (z *scanner) value() string {
 	if y := *z; y.next() == "=" {
 		rest := strings.TrimLeft(y.s[y.pos:], " \t\r\n")
@@ -194,7 +194,7 @@ func (z *scanner) value() string {
 	return ""
 }
 
-// peekWord is the next token if it is a word.
+// peekWord returns the next token if it is a word, and otherwise "". It moves no further.
 func (z *scanner) peekWord() string {
 	y := *z
 	if tok := y.next(); tok != "" && isWord(tok[0]) {

@@ -62,7 +62,7 @@ func FuzzParseStatement(f *testing.F) {
 	})
 }
 
-// TestFill: a truncated body is not the end of one (chdb-5).
+// TestFill: a truncated body is not taken for a complete one (chdb-5).
 func TestFill(t *testing.T) {
 	t.Parallel()
 	buf := make([]byte, 8)

@@ -11,11 +11,10 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// streamable tells whether a result in this format may be made of pieces, and
-// how many lines of header each piece begins with. The engine formats every
-// piece of a stream as a document of its own: with JSON or Parquet the
-// concatenation is not one, so those are buffered (chdb-4). So is RawBLOB,
-// in which a piece of empty strings has no byte, like the end of the stream.
+// streamable tells whether a result in this format can be sent in pieces, and how many header lines each piece begins
+// with. The engine formats every piece of a stream as a complete document. Several JSON or Parquet documents in a row
+// are not one document, so such results are buffered (chdb-4). RawBLOB is buffered too: a piece of empty strings has no
+// bytes, and would look like the end of the stream.
 func streamable(format string) (headerLines int, ok bool) {
 	f := strings.ToLower(format)
 	f = strings.Replace(f, "tabseparated", "tsv", 1)
@@ -52,7 +51,7 @@ func (l *lease) stream(q *Query, format string, header int, d deadline) (*Answer
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stream != nil {
-		// An engine that closes must not wait for a reader who has gone away.
+		// When the engine closes, it must not wait for a reader who has gone away.
 		b.unhook = context.AfterFunc(l.in.ctx, func() { _ = b.Close() })
 	}
 	return &Answer{Body: b, Format: format}, nil
@@ -62,7 +61,7 @@ func (l *lease) stream(q *Query, format string, header int, d deadline) (*Answer
 type rows struct {
 	lease    *lease
 	header   int  // lines to drop from every piece but the first
-	csv      bool // a line break inside double quotes is none
+	csv      bool // a line break inside double quotes does not end a line
 	deadline deadline
 	unhook   func() bool
 
@@ -74,8 +73,8 @@ type rows struct {
 	err     error // sticky
 }
 
-// Read copies from the current piece of the result, fetching the next one when it
-// is used up. An error of the engine is a *clickhouse.Exception.
+// Read copies from the current piece of the result, and fetches the next one when that is used up. An error of the
+// engine is a *clickhouse.Exception.
 func (b *rows) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +91,7 @@ func (b *rows) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo spares io.Copy its buffer.
+// WriteTo lets io.Copy work without a buffer of its own.
 func (b *rows) WriteTo(w io.Writer) (written int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,11 +123,11 @@ func (b *rows) Close() error {
 	b.lease.cancel(io.ErrClosedPipe) // wakes a Read that waits for the engine
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_ = b.finish(io.ErrClosedPipe) // what Read says from now on
+	_ = b.finish(io.ErrClosedPipe) // Read returns this error from now on
 	return nil
 }
 
-// fetch gets the next piece that is not empty; b.mu is held, or b is not shared yet.
+// fetch gets the next piece that is not empty. The caller holds b.mu, unless b is not shared yet.
 func (b *rows) fetch() error {
 	lib := b.lease.conn.Lib
 	for {
@@ -157,7 +156,7 @@ func (b *rows) fetch() error {
 	}
 }
 
-// atEnd says how a result has ended.
+// atEnd returns io.EOF, or an error if the time of the read was up before its end.
 func (b *rows) atEnd() error { return cmp.Or(b.deadline.passed(), io.EOF) }
 
 // drop frees the current piece (chdb-10).
@@ -169,8 +168,7 @@ func (b *rows) drop() {
 	}
 }
 
-// finish frees everything once; what Read says from now on is err, or what the
-// cancellation that led to it says.
+// finish frees everything, once. From then on Read returns err, or the cause of the cancellation that led to err.
 func (b *rows) finish(err error) error {
 	if b.stream == nil {
 		return b.err
@@ -178,8 +176,8 @@ func (b *rows) finish(err error) error {
 	b.drop()
 	lib := b.lease.conn.Lib
 	if !isEnd(err) {
-		// Killed and cancelled at once, the query may stay with the connection,
-		// and what it reads with the Query, until that is closed (chdb-2).
+		// A query that is killed and cancelled at the same time may stay in the engine, and keep the tables that it
+		// reads, until its connection is closed (chdb-2).
 		lib.StreamCancel(b.lease.conn.C, b.stream)
 	}
 	lib.DestroyResult(b.stream)
@@ -188,7 +186,7 @@ func (b *rows) finish(err error) error {
 		b.unhook()
 	}
 	if isEnd(err) {
-		// A query that was killed may look as if it had just ended.
+		// A query that was killed may look as if it had ended normally.
 		if b.lease.ctx.Err() != nil {
 			err = context.Cause(b.lease.ctx)
 		}
@@ -200,8 +198,8 @@ func (b *rows) finish(err error) error {
 	return err
 }
 
-// isEnd tells the end of a result from an error that wraps io.EOF, as the cause
-// of a cancellation may.
+// isEnd tells whether err is the end of a result. An error that wraps io.EOF is not: the cause of a
+// cancellation may do that.
 func isEnd(err error) bool {
 	return err == io.EOF //nolint:errorlint // an error that wraps io.EOF is a failure, not the end
 }

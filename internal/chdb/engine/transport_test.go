@@ -126,7 +126,7 @@ func TestParameters(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	// One connection, so that what a request leaves behind would show.
+	// One connection, so that the next request would show what one has left behind.
 	db := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns, o.MaxIdleConns = 1, 1 })
 	ctx := context.Background()
 	with := func(s clickhouse.Settings) context.Context {
@@ -198,7 +198,7 @@ func TestErrors(t *testing.T) {
 	must(t, err)
 	defer func() { _ = missing.Close() }()
 	wantCode(t, missing.Exec(ctx, "SELECT 1"), 81)
-	// After the result has begun, the error comes typed from the rows.
+	// After the result has begun, the rows return the error, with its type.
 	rows, err := db.Query(ctx, "SELECT throwIf(number = 3000000) FROM numbers(4000000) SETTINGS max_block_size = 10000")
 	must(t, err)
 	n := 0
@@ -238,7 +238,7 @@ func TestLargeResultStreams(t *testing.T) {
 	if n != total {
 		t.Errorf("%d rows", n)
 	}
-	// 150 MB or more went through; what is held is a few blocks and the garbage of others.
+	// 150 MB or more were read, but the heap holds only a few blocks and garbage.
 	if limit := before.HeapAlloc + 120<<20; most > limit {
 		t.Errorf("the heap grew from %d to %d bytes", before.HeapAlloc, most)
 	}
@@ -288,7 +288,7 @@ func TestManyAtOnce(t *testing.T) {
 				if err := b.Send(); err != nil {
 					t.Error(err)
 				}
-				// One's own writes are there at once.
+				// A client sees its own writes at once.
 				var c, d uint64
 				q := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": n%3 + 1}))
 				if err := db.QueryRow(q, "SELECT count(), uniqExact(i) FROM m WHERE w = {w:UInt32}",

@@ -29,7 +29,7 @@ const openUsersXML = `<clickhouse>
 </clickhouse>
 `
 
-// openConfigXML lets the engine reach whatever the process can.
+// openConfigXML lets the engine reach everything that the process can reach.
 const openConfigXML = `<clickhouse>
   <users_config>%s</users_config>
   <user_files_path>/</user_files_path>
@@ -38,7 +38,7 @@ const openConfigXML = `<clickhouse>
 </clickhouse>
 `
 
-// writeOpenConfig is writeConfig for OpenUnguarded.
+// writeOpenConfig does for OpenUnguarded what writeConfig does for Open.
 func writeOpenConfig(dir string, _ contract.Options) (string, error) {
 	conf := filepath.Join(dir, "engine")
 	if err := os.MkdirAll(conf, 0o700); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Codes of ClickHouse that this package itself raises or maps.
+// Codes of ClickHouse's errors that the packages of chdb make or compare.
 const (
 	BadArguments     = 36
 	UnknownFunction  = 46
@@ -34,8 +34,8 @@ func New(code int32, name, message string) *clickhouse.Exception {
 	return &clickhouse.Exception{Code: code, Name: "DB::Exception", CodeName: name, Message: message}
 }
 
-// Parse reads the engine's only form of an error, its text, which
-// always begins with "Code: N. ".
+// Parse makes an error of its text, the only form in which the engine returns errors. The text always
+// begins with "Code: N. ".
 func Parse(text string) *clickhouse.Exception {
 	e := New(Unknown, "UNKNOWN_EXCEPTION", text)
 	rest, ok := strings.CutPrefix(text, "Code: ")
@@ -55,7 +55,7 @@ func Parse(text string) *clickhouse.Exception {
 		e.Name, rest = name, message
 	}
 	e.Message = strings.TrimSpace(rest)
-	// The symbolic name is the last parenthesis; only the code is used.
+	// The symbolic name is in the last parentheses. It decides nothing: only the code is used.
 	if i := strings.LastIndex(e.Message, "("); i >= 0 && strings.HasSuffix(e.Message, ")") {
 		if name := e.Message[i+1 : len(e.Message)-1]; name != "" &&
 			strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
@@ -66,7 +66,7 @@ func Parse(text string) *clickhouse.Exception {
 	return e
 }
 
-// Text is the text a real server would send for e.
+// Text returns the text that a real server would send for e.
 func Text(e *clickhouse.Exception) string {
 	s := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)
 	if e.CodeName != "" {

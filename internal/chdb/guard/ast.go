@@ -18,11 +18,11 @@ type node struct {
 	children []*node
 }
 
-// nodeTail is what may end a line.
+// nodeTail matches what may end a line: an alias, and the number of children.
 var nodeTail = regexp.MustCompile(`(?: \(alias (.*?)\))?(?: \(children \d+\))?$`)
 
-// parseAST reads the output of EXPLAIN AST, whose lines are indented by their depth. No name in the statement may hold
-// a line break, or it could pose as a line.
+// parseAST reads the output of EXPLAIN AST, whose lines are indented by their depth. No name in the statement may have
+// a line break in it, or the name could pose as a line.
 func parseAST(out string) (*node, error) {
 	root := &node{}
 	path := []*node{root}
@@ -63,8 +63,8 @@ var (
  APPLY_DELETED_MASK APPLY_PATCHES DELETE DROP_COLUMN DROP_CONSTRAINT DROP_INDEX DROP_PARTITION DROP_PROJECTION DROP_STATISTICS MATERIALIZE_COLUMN
  MATERIALIZE_INDEX MATERIALIZE_PROJECTION MATERIALIZE_STATISTICS MATERIALIZE_TTL MODIFY_COLUMN MODIFY_COMMENT MODIFY_DATABASE_COMMENT
  MODIFY_ORDER_BY MODIFY_QUERY MODIFY_SETTING MODIFY_STATISTICS MODIFY_TTL MOVE_PARTITION REMOVE_TTL RENAME_COLUMN REPLACE_PARTITION RESET_SETTING UPDATE`)
-	// innerKinds are all other nodes that are allowed. Each shows what it holds, or holds nothing that runs. A node
-	// that is not here may hide something.
+	// innerKinds are all other nodes that are allowed. The tree shows all that such a node holds, or it holds nothing
+	// that runs. Any other node may hide something.
 	innerKinds = words(`AlterCommand Assignment Asterisk ColumnDeclaration Columns ColumnsApplyTransformer ColumnsExceptTransformer ColumnsListMatcher
  ColumnsRegexpMatcher ColumnsReplaceTransformer ColumnsReplaceTransformer::Replacement ColumnsTransformerList Constraint DataType ExpressionList
  Function Identifier Index InterpolateElement Literal NameTypePair OrderByElement Partition_ID Partition Projection ProjectionSelectQuery QualifiedAsterisk
@@ -81,8 +81,8 @@ func words(s string) map[string]bool {
 	return m
 }
 
-// judge walks through a statement and refuses what the lists do not have. Names that are on no list are left in
-// x.unknown: they may be functions and views that somebody has made.
+// judge walks through a statement and refuses what the lists do not allow. It collects names that are on no list in
+// x.unknown: they may be functions and views that a user has made.
 func (x *examination) judge(root *node) error {
 	switch {
 	case readKinds[root.kind]:
@@ -129,7 +129,8 @@ func (x *examination) visitOne(n, parent *node) error {
 	case "Literal":
 		return literal(n.text)
 	case "TableIdentifier", "Identifier":
-		// The engine lays its database "default" over the file system: a name that is a path tells whether there is a file.
+		// The engine's database "default" includes the file system: a name that is a path would show
+		// whether that file exists.
 		if isPath.MatchString(n.text) || n.kind == "TableIdentifier" && strings.Contains(n.text, "/") {
 			return denied("a name that is a path is not allowed here: %s", n.text)
 		}
@@ -160,7 +161,7 @@ func (x *examination) visitOne(n, parent *node) error {
 	return nil
 }
 
-// call judges a name with arguments, by where it stands.
+// call judges a name with arguments. What is allowed depends on its place in the tree.
 func (x *examination) call(n, parent *node) error {
 	switch {
 	case parent == nil:
@@ -189,7 +190,7 @@ func (x *examination) call(n, parent *node) error {
 	return arguments(n, e)
 }
 
-// tableFunction judges what stands for a table and has arguments: a table function, or a view with parameters.
+// tableFunction judges a name with arguments in the place of a table: a table function, or a view with parameters.
 func (x *examination) tableFunction(name string) error {
 	e, ok := allow.All().TableFunctions[strings.ToLower(name)]
 	switch {
@@ -202,10 +203,10 @@ func (x *examination) tableFunction(name string) error {
 	return nil
 }
 
-// isIn finds IN and its variants. Their right side may be a table function.
+// isIn matches IN and its variants. Their right side may be a table function.
 var isIn = regexp.MustCompile(`(?i)^(global)?(not)?(null)?in(ignoreset)?$`)
 
-// arguments judges what a function that is allowed is called with.
+// arguments judges the arguments of a call of an allowed function.
 func arguments(n *node, e allow.Entry) error {
 	var args []*node
 	if len(n.children) > 0 {
@@ -242,10 +243,11 @@ func arguments(n *node, e allow.Entry) error {
 
 var isPath = regexp.MustCompile(`(^|\.)/|\.\./`)
 
-// notText are functions that never return a text. So they may stand where a time zone could.
+// notText matches functions that never return a text. So they are allowed where a time zone could be.
 var notText = regexp.MustCompile(`(?i)^(to(date|datetime|time|interval|u?int|startof)\w*|now|now64|today|yesterday|makedate\w*|plus|minus|multiply|divide|negate)$`)
 
-// writtenOut tells whether the text that the engine makes of n can only be the one that is written there.
+// writtenOut tells whether n is a literal, or a call that never returns a text. Then the engine can read no text from n
+// except the one that is written there.
 func (n *node) writtenOut() bool {
 	switch n.kind {
 	case "Literal":
@@ -256,8 +258,8 @@ func (n *node) writtenOut() bool {
 	return false
 }
 
-// literal refuses texts that the engine would take for the file of a time zone, alone or within a type. Opening one
-// may wait forever.
+// literal refuses texts that the engine would read as the name of a time zone's file, alone or within a type. Opening
+// such a file may wait forever.
 func literal(text string) error {
 	if strings.Contains(text, `'file:`) || strings.Contains(text, `"file:`) {
 		return denied("a text that begins with file: is not allowed here, since it can name a file as a time zone")
@@ -272,7 +274,7 @@ func systemTable(name string) error {
 	return denied("the table system.%s is not allowed here", name)
 }
 
-// denied is the answer to a statement that is well-formed and not allowed.
+// denied returns the error for a statement that is well-formed but not allowed.
 func denied(format string, args ...any) error {
 	return exception.New(exception.AccessDenied, "ACCESS_DENIED", fmt.Sprintf(format, args...)+allow.Where)
 }

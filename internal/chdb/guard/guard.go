@@ -18,36 +18,36 @@ import (
 	"dealhouse/internal/chdb/recent"
 )
 
-// ErrReadOnly is the answer to everything but one plain read.
+// ErrReadOnly is the error of the read-only door for everything that is not one plain read.
 var ErrReadOnly = exception.New(exception.Readonly, "READONLY",
 	"this door is read-only: it takes one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without other systems")
 
-// Settings that let the values of an INSERT be expressions. Names inside data are not checked. So where data is read
-// these settings are off, and a query may not set them.
+// Settings that let the values of an INSERT be expressions. Names inside data are not checked. So these settings are
+// off where data are read, and a query may not set them.
 const (
 	ValuesInterpret = "input_format_values_interpret_expressions"
 	ValuesTemplates = "input_format_values_deduce_templates_of_expressions"
 )
 
-// reserved are words that reach the host where the parser's tree does not show it.
+// reserved are words that reach the host without a trace in the parser's tree.
 var reserved = map[string]bool{"infile": true, "outfile": true, "disk": true}
 
-// examination is one look at a statement, on a connection of its own where none of the client's settings counts and
-// nothing of the statement is run (chdb-7).
+// examination is one look at a statement. It uses a connection on which no setting of the client applies and nothing of
+// the statement runs (chdb-7).
 type examination struct {
 	*conn.Conn
-	kinds    []string // of tokens
+	kinds    []string // of tokens, see tokenKinds
 	db       string
 	readOnly bool
 	class    uint32
 	tokens   []token
 	unknown  []unknownName
-	lambdas  map[string]bool // names that the statement gives to functions of its own
+	lambdas  map[string]bool // names that the statement gives to its own functions
 	apply    bool            // it has APPLY; the tree does not show what is inside
 	defines  bool            // it defines columns, indexes and the like
 }
 
-// unknownName is a function, or a table with arguments, that no list has.
+// unknownName is a function, or a table with arguments, that is on no list.
 type unknownName struct {
 	name  string
 	table bool
@@ -58,54 +58,54 @@ type unknownName struct {
 type token struct {
 	kind  string
 	text  string
-	name  string // of a word or a quoted name, as it counts; in lower case
+	name  string // what a word or a quoted name stands for, in lower case; or ""
 	begin int
-	// braces is how many curly brackets it stands in.
+	// braces is how many pairs of curly brackets are around the token.
 	braces int
 }
 
-// verdictKey is all that the guard's conn.Verdict on a statement depends on, besides definitions that can change.
+// verdictKey is all that the guard's verdict on a statement depends on, except definitions, which can change.
 type verdictKey struct {
-	text     [sha256.Size]byte // what is judged of the statement
+	text     [sha256.Size]byte // hash of the part of the statement that is judged
 	db       string
 	readOnly bool
 	fed      bool
 }
 
-// remembered is how many statements are remembered as allowed, in each of two generations.
+// remembered is how many allowed statements are remembered, in each of two generations.
 const remembered = 1024
 
 // Guard judges what strangers ask an engine for (chdb-7). It belongs to one engine and knows the definitions in it.
 type Guard struct {
-	conns     *conn.Pool // that look at statements and run nothing of them
+	conns     *conn.Pool // for examining statements without running them
 	log       *slog.Logger
 	lexer     atomic.Pointer[[]string] // see tokenKinds
 	persisted persisted
-	allowed   *recent.Map[verdictKey, struct{}] // what was let through
+	allowed   *recent.Map[verdictKey, struct{}] // what was allowed before
 }
 
-// longest is how many bytes a statement may have, without the data of an INSERT: as much as the engine's own parser
-// takes.
+// longest is how many bytes a statement may have, without the data of an INSERT: as much as the
+// engine's own parser accepts.
 const longest = 256 << 10
 
 // looks is how many statements may be examined at the same time.
 const looks = 4
 
-// New makes a guard. It examines statements on connections that open makes. These must accept settings, and need only
-// the rights of a reader.
+// New makes a guard that examines statements on connections from open. They must accept settings, and need
+// only the rights of a reader.
 func New(open func() (*conn.Conn, error), log *slog.Logger) *Guard {
 	return &Guard{conns: conn.NewPool(looks, open), log: log, allowed: recent.New[verdictKey, struct{}](remembered)}
 }
 
-// Close waits for statements that are being looked at, and closes the connections.
+// Close waits for statements that are being examined, and closes the connections.
 func (g *Guard) Close() { g.conns.Close() }
 
 // Request is what a stranger asks for.
 type Request struct {
 	SQL string
-	// Head is the statement of an INSERT without its FORMAT or VALUES clause, if Fed.
+	// Head is the text of an INSERT without its FORMAT or VALUES clause. It is only used if Fed.
 	Head string
-	// Fed says that the data of an INSERT is read apart from the statement.
+	// Fed says that the data of an INSERT are read separately from the statement.
 	Fed      bool
 	Format   string // of the output, unless the text names one
 	Database string
@@ -116,7 +116,7 @@ type Request struct {
 
 // Examine refuses a request that names something that is not on the lists, with an error of ClickHouse. A statement
 // that was allowed is allowed again without another examination, unless it names something that is on no list: that may
-// be gone, or be something else by now.
+// have changed, or may be gone.
 func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	if err := r.checkNames(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	text, tree := r.SQL, r.SQL
 	if r.Fed {
 		text = r.Head
-		tree = r.Head + " FORMAT Values" // or it is no statement
+		tree = r.Head + " FORMAT Values" // without this it would not be a statement
 	}
 	if len(text) > longest {
 		return exception.New(exception.SyntaxError, "SYNTAX_ERROR",
@@ -156,7 +156,7 @@ func (g *Guard) Examine(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// examination begins to look at a statement.
+// examination starts an examination on c.
 func (g *Guard) examination(c *conn.Conn) (*examination, error) {
 	kinds, err := g.tokenKinds(c)
 	if err != nil {
@@ -212,9 +212,9 @@ func (x *examination) parse(sql string) (*node, error) {
 	return parseAST(string(out))
 }
 
-// forTree is the text as the parser gets it: without line breaks in quoted names, so that each node of the tree is one
-// line, and with a number for each parameter, since parameters need not be set to define a view. Their types are judged
-// as tokens, and their values by checkNames.
+// forTree returns the text for the parser. Quoted names have no line breaks in it, so that each node of the tree is one
+// line. A number replaces each parameter, because parameters need no value in the definition of a view. Their types are
+// judged as tokens, and their values by checkNames.
 func (x *examination) forTree(sql string) string {
 	b := []byte(sql)
 	closes := true
@@ -229,7 +229,7 @@ func (x *examination) forTree(sql string) string {
 				}
 			}
 		case closes && t.kind == "OpeningCurlyBrace" && x.at(i+1).name != "" && x.at(i+2).kind == "Colon":
-			closes = false // unless it does: then the next is looked for behind it, so that each token is looked at once
+			closes = false // stays so if nothing closes it: nothing closes a later one either, so none is searched for
 			for j := i + 3; j < len(x.tokens); j++ {
 				if end := x.tokens[j]; end.kind == "ClosingCurlyBrace" && end.begin < len(b) {
 					for k := t.begin; k <= end.begin; k++ {
@@ -245,7 +245,8 @@ func (x *examination) forTree(sql string) string {
 	return string(b)
 }
 
-// tokenKinds are the names of the lexer's tokens by their number, which is the engine's own affair.
+// tokenKinds returns the names of the lexer's tokens by their number. It asks the engine, which alone
+// decides about these numbers.
 func (g *Guard) tokenKinds(c *conn.Conn) ([]string, error) {
 	if k := g.lexer.Load(); k != nil {
 		return *k, nil
@@ -268,7 +269,7 @@ func (g *Guard) tokenKinds(c *conn.Conn) ([]string, error) {
 
 var enumValue = regexp.MustCompile(`'(\w+)' = (\d+)`)
 
-// split makes tokens of a text, without white space and comments.
+// split splits a text into tokens, and drops white space and comments.
 func (x *examination) split(sql string) error {
 	b, err := x.Buffered("SELECT tokenizeQuery({q:String})", "RowBinary",
 		[]library.Param{{Name: "q", Value: conn.EscapeParam(sql)}})
@@ -332,7 +333,7 @@ func CheckReaderSettings(settings map[string]string) error {
 	return nil
 }
 
-// checkNames refuses what a request names outside its text: settings, the format, and parameters.
+// checkNames judges what a request names outside its text: settings, the format, and parameters.
 func (r *Request) checkNames() error {
 	if r.ReadOnly {
 		if err := CheckReaderSettings(r.Settings); err != nil {

@@ -13,38 +13,38 @@ import (
 	"dealhouse/internal/chdb/library"
 )
 
-// persisted are the objects of the data directory whose definitions no door has judged: somebody has made them before
-// this release, or with another program. Which there are is asked once, before the first examined query. An object is
-// judged when a statement names it, or when a definition does that a statement needs. Objects that the doors make later
-// are judged when they are made.
+// persisted are the objects of the data directory whose definitions no door has judged: they were made before this
+// release, or with another program. The guard asks for their names once, before the first query that it examines. An
+// object is judged when a statement names it, or when a definition that a statement needs names it. Objects that are
+// made later through a door are judged when they are made.
 type persisted struct {
 	mu        sync.Mutex
-	names     map[string][]string // by their form in lower case; nil: not asked yet
-	functions map[string][]string // the definitions of those that are functions, by the same
-	judged    map[string]*object  // by the same
+	names     map[string][]string // by the name in lower case; nil: not asked yet
+	functions map[string][]string // the definitions of functions, by the name in lower case
+	judged    map[string]*object  // by the name in lower case
 }
 
-// object is what is known of all objects that have the same name in lower case.
+// object is what is known about all objects that have the same name in lower case.
 type object struct {
-	denied bool     // by the lists
+	denied bool     // the lists do not allow a definition
 	needs  []string // the objects that the definitions name
 }
 
-// objectNames are those of what the engine keeps, without its own. The definitions of functions come with their names:
-// there are few, and the engine goes through all of its own functions each time.
+// objectNames asks for the names of all stored objects, without the engine's own. Functions come with their
+// definitions: there are few of them, and each query of this table makes the engine read all of its own functions.
 const objectNames = `SELECT name, '' FROM system.tables WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')
  UNION ALL SELECT name, create_query FROM system.functions WHERE origin != 'System'`
 
-// definitionsOf asks for the definitions of tables and views that have one of these names. Each comes with its tokens,
-// so that it needs no statement of its own for them.
+// definitionsOf returns the query for the definitions of the tables and views that have one of these names. Each
+// definition comes with its tokens, which saves one query for each.
 func definitionsOf(quoted []string) string {
 	return `SELECT name, create_table_query, tokenizeQuery(create_table_query) FROM system.tables
  WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema') AND create_table_query != ''
  AND name IN (` + strings.Join(quoted, ", ") + ")"
 }
 
-// avoid refuses every statement that names an object with a definition that is not allowed, in whatever way, or one that
-// needs such an object. It can only be dropped.
+// avoid refuses every statement that names, in whatever way, an object whose definition is not allowed, or an object
+// that needs such an object. An object that is not allowed can only be dropped.
 func (g *Guard) avoid(x *examination) error {
 	p := &g.persisted
 	p.mu.Lock()
@@ -73,7 +73,7 @@ func (g *Guard) avoid(x *examination) error {
 	return nil
 }
 
-// list asks which objects there are.
+// list asks the engine, once, which objects there are.
 func (p *persisted) list(c *conn.Conn) error {
 	if p.names != nil {
 		return nil
@@ -96,7 +96,7 @@ func (p *persisted) list(c *conn.Conn) error {
 	return nil
 }
 
-// named are the objects that tokens name: as words, or anywhere in a text.
+// named returns the objects that tokens name: as words, or anywhere in a text.
 func (p *persisted) named(tokens []token) (names []string) {
 	for _, t := range tokens {
 		if t.kind != "StringLiteral" && t.kind != "HereDoc" {
@@ -116,7 +116,7 @@ func (p *persisted) named(tokens []token) (names []string) {
 	return slices.Compact(names)
 }
 
-// judge judges the definitions of objects, unless that has been done.
+// judge judges the definitions of objects, unless that was done before.
 func (g *Guard) judge(c *conn.Conn, names []string) error {
 	p := &g.persisted
 	fresh := map[string]*object{}
@@ -164,7 +164,7 @@ func (g *Guard) judge(c *conn.Conn, names []string) error {
 	return nil
 }
 
-// note judges one definition of an object, whose tokens are known.
+// note judges one definition of an object, whose tokens are in x, and adds the result to o.
 func (g *Guard) note(o *object, x *examination, name, sql string) {
 	if err := x.examineTokens(sql, false); err != nil {
 		g.log.Warn("an object of the warehouse is not served: drop it if it is not yours", "object", name, "reason", err)
@@ -192,7 +192,7 @@ func cutString(b []byte) (string, []byte) {
 	return string(b[k : k+int(n)]), b[k+int(n):]
 }
 
-// resolve asks the engine for names that no list has: they must be functions and views that somebody has made.
+// resolve asks the engine about names that are on no list: they must be functions and views that a user has made.
 func (x *examination) resolve() error {
 	known := map[unknownName]bool{}
 	for _, u := range x.unknown {

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/chdb/exception"
 )
 
-// at is the token at i, or an empty one.
+// at returns the token at i, or an empty one if there is none.
 func (x *examination) at(i int) token {
 	if i < 0 || i >= len(x.tokens) {
 		return token{}
@@ -16,7 +16,7 @@ func (x *examination) at(i int) token {
 	return x.tokens[i]
 }
 
-// checkTokens is the second look: what the parser's tree does not show is found here by its name.
+// checkTokens judges the tokens one by one: by their names it finds what the parser's tree does not show.
 func (x *examination) checkTokens() error {
 	for i, t := range x.tokens {
 		var err error
@@ -41,8 +41,9 @@ func (x *examination) checkTokens() error {
 	return x.checkSettings()
 }
 
-// checkName refuses names wherever they stand: functions that are not allowed, since a bare name can be given to
-// another function or to APPLY, and the type of a parameter that becomes a name.
+// checkName refuses names at any place: functions that are not allowed, because a bare name can be passed to
+// another function or to APPLY, and the type of parameters that become names. It also refuses formats and system
+// tables that are not allowed.
 func (x *examination) checkName(i int) error {
 	t, l := x.tokens[i], allow.All()
 	switch {
@@ -67,8 +68,8 @@ func (x *examination) checkName(i int) error {
 	return nil
 }
 
-// checkText refuses texts that name files as time zones; see literal. A type that the parser itself reads is not in the
-// tree, so that escape sequences are not allowed there.
+// checkText refuses texts that name files as time zones; see literal. The tree does not show types that the parser
+// itself reads, so escape sequences are not allowed in them.
 func (x *examination) checkText(i int) error {
 	t := x.tokens[i]
 	if t.kind == "HereDoc" {
@@ -84,7 +85,7 @@ func (x *examination) checkText(i int) error {
 	return nil
 }
 
-// unescaped reads the escape sequences that can stand for a letter, and drops the sign of others.
+// unescaped resolves \xNN, which can stand for any letter, and drops the backslash of other escape sequences.
 func unescaped(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -108,8 +109,8 @@ func unescaped(s string) string {
 	return b.String()
 }
 
-// checkSettings refuses settings in the text, at any level: of a list behind SETTINGS, SET or EXPLAIN, what stands
-// before =; and, wherever it stands, the name of a setting that nobody may change.
+// checkSettings refuses settings in the text, at any level. In a list after SETTINGS or SET, each name before a = must
+// be on a list. At any place, the name of a setting that nobody may change is refused before a =.
 func (x *examination) checkSettings() error {
 	l := allow.All()
 	var lists listing
@@ -133,19 +134,19 @@ func (x *examination) checkSettings() error {
 	return nil
 }
 
-// switchedOn tells whether the name at i is that of a setting without a value.
+// switchedOn tells whether the name at i is a setting without a value, right after SETTINGS, that nobody may change.
 func (x *examination) switchedOn(i int) bool {
 	return x.at(i+1).kind != "Equals" && x.at(i-1).name == "settings" && allow.All().Settings[x.at(i).name].Sign == '-'
 }
 
-// listing follows a statement, and knows where there is a list of settings: after SETTINGS, or after a SET that the
-// statement begins with, up to another clause, in the same brackets.
+// listing follows a statement and knows which tokens are in a list of settings. A list begins after SETTINGS, or after
+// a SET at the start of the statement. It ends at another clause or at the end of the brackets around it.
 type listing struct {
 	list  bool
-	outer []bool // of the brackets around
+	outer []bool // the value of list outside of each bracket around
 }
 
-// pass goes on past a token.
+// pass moves past a token.
 func (l *listing) pass(t token, first bool) {
 	switch t.kind {
 	case "OpeningRoundBracket", "OpeningSquareBracket", "OpeningCurlyBrace":
@@ -169,8 +170,8 @@ func (l *listing) pass(t token, first bool) {
 	}
 }
 
-// checkHidden looks where the parser's tree has nothing: the values of an INSERT, the conditions of SHOW, and what
-// APPLY applies. Only plain calls are allowed there, no queries.
+// checkHidden judges the parts that the parser's tree does not show: the values of an INSERT, the conditions of SHOW,
+// and what APPLY applies. Only plain calls are allowed there, and no queries.
 func (x *examination) checkHidden(root *node, fed bool) error {
 	switch {
 	case root.kind == "InsertQuery" && !fed && !root.has("SelectWithUnionQuery"):
@@ -217,10 +218,11 @@ func (n *node) has(kind string) bool {
 	return false
 }
 
-// beforeBracket are words of SQL that a bracket may follow.
+// beforeBracket are words of SQL that a bracket may follow although they are no functions.
 var beforeBracket = words("and or not in like ilike between is as case when then else end where from limit offset values array tuple cast x apply")
 
-// plain allows only calls of functions that are on the list, with arguments that are written out where that counts.
+// plain judges the tokens between from and to. It allows only calls of functions that are on the list. Arguments that
+// name a time zone or a type must be literals.
 func (x *examination) plain(from, to int) error {
 	for i := from; i < to; i++ {
 		t := x.tokens[i]
@@ -243,7 +245,7 @@ func (x *examination) plain(from, to int) error {
 }
 
 // plainArguments tells whether those arguments of a call that name a time zone or a type are one literal each. open is
-// where the call's bracket stands.
+// the index of the call's bracket.
 func (x *examination) plainArguments(open int, e allow.Entry) bool {
 	arg, depth, length, last := 0, 0, 0, token{}
 	plain := func() bool {

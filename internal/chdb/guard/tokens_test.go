@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// kinds of the tokens that the tests are made of.
+// kinds maps the tokens in the tests to their kinds. Other tokens are recognized by their form.
 var kinds = map[string]string{
 	"=": "Equals", ",": "Comma", ":": "Colon", "(": "OpeningRoundBracket", ")": "ClosingRoundBracket",
 	"{": "OpeningCurlyBrace", "}": "ClosingCurlyBrace",
 }
 
-// tokensOf are those of a text whose tokens have a space between them, with names and texts as split finds them.
+// tokensOf splits a text at its spaces into tokens, with names and texts as split finds them.
 func tokensOf(text string) (tokens []token) {
 	begin, braces := 0, 0
 	for word := range strings.SplitSeq(text, " ") {
@@ -33,8 +33,9 @@ func tokensOf(text string) (tokens []token) {
 	return tokens
 }
 
-// TestLookIsLinear: what a text costs grows with its length, not with the square of it. How long it takes says nothing,
-// on a machine that does other things as well; four times the text taking eight times as long, ten times over, does.
+// TestLookIsLinear: the cost of a text grows with its length, not with the square of its length. One measured time says
+// nothing, because the machine does other things as well. So the test fails only if, ten times in a row, a text of four
+// times the length takes at least eight times as long.
 func TestLookIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"a = ", `'\\' , `, "{ a : ", "{ a : String } , ", "a = ( b = ", ") a = "} {
@@ -62,7 +63,7 @@ func TestLookIsLinear(t *testing.T) {
 	}
 }
 
-// TestListsOfSettings: where there is a list of settings, an unknown one is refused.
+// TestListsOfSettings: in a list of settings, an unknown one is refused.
 func TestListsOfSettings(t *testing.T) {
 	t.Parallel()
 	for text, refused := range map[string]bool{
@@ -85,7 +86,7 @@ func TestListsOfSettings(t *testing.T) {
 	}
 }
 
-// TestForTree: each parameter becomes a number, and no break of a line is left in a name.
+// TestForTree: each parameter becomes a number, and no line break is left in a name.
 func TestForTree(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -27,10 +27,10 @@ const (
 		" to a libchdb.so, or set warehouse.dsn to a clickhouse:// or https:// server"
 )
 
-// downloadPrefix begins the names of the folders that downloads work in.
+// downloadPrefix is the beginning of the names of the folders in which downloads work.
 const downloadPrefix = "download-"
 
-// maxLibrary bounds what is unpacked; the real file has 566 MB.
+// maxLibrary bounds the bytes that are unpacked; the real file has 566 MB.
 const maxLibrary = 2 << 30
 
 // release is one published build of the library.
@@ -52,11 +52,11 @@ var releases = map[string]release{
 	},
 }
 
-// packFunc leaves the tarball of an npm package in dir and returns its path. Meanwhile it reports how many bytes have
-// arrived.
+// packFunc downloads the tarball of an npm package into dir and returns its path. Meanwhile it reports how
+// many bytes have arrived.
 type packFunc func(ctx context.Context, dir, pkg string, came func(bytes int64)) (string, error)
 
-// acquirer finds the library or gets it.
+// acquirer finds the library or downloads it.
 type acquirer struct {
 	platform string // GOOS/GOARCH
 	releases map[string]release
@@ -65,7 +65,7 @@ type acquirer struct {
 	pack     packFunc // npmPack, except in tests
 	log      *slog.Logger
 	progress func(percent int)
-	looks    bool // and gets nothing: errAbsent
+	looks    bool // it only looks: errAbsent instead of a download
 }
 
 // errAbsent says that the library is not on this machine.
@@ -91,8 +91,8 @@ func newAcquirer(o contract.Options) acquirer {
 // [*contract.LibraryError].
 func Find(ctx context.Context, o contract.Options) (string, error) { return newAcquirer(o).path(ctx) }
 
-// Present reports whether the library that o asks for is on this machine, and downloads nothing. If it is there and
-// cannot be used, for example because it is not whole, that is an error.
+// Present reports whether the library that o asks for is on this machine. It downloads nothing. If the library is there
+// but cannot be used, for example because it is incomplete, that is an error.
 func Present(ctx context.Context, o contract.Options) (bool, error) {
 	a := newAcquirer(o)
 	a.looks = true
@@ -150,8 +150,8 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	return target, a.verifyCached(ctx, rel, target)
 }
 
-// named is the file that the operator named. Nobody knows its hash, so the only check is that nobody else can have
-// changed it.
+// named returns the path of the file that the operator named. Nobody knows its hash, so the only check is that nobody
+// else can have changed it.
 func (a acquirer) named() (string, error) {
 	path, err := TrueName(a.library)
 	if err == nil {
@@ -167,7 +167,7 @@ func (a acquirer) named() (string, error) {
 	return path, nil
 }
 
-// TrueName is the one name of a file, absolute and without symbolic links.
+// TrueName returns the absolute path of a file, without symbolic links.
 func TrueName(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -176,8 +176,8 @@ func TrueName(path string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// removeLeftovers removes the folders of downloads that were killed, up to a
-// gigabyte each. The holder of the lock is alone, so none of them is in use.
+// removeLeftovers removes the folders of downloads that were killed, up to a gigabyte each. The caller holds the lock,
+// so no other process uses any of them.
 func removeLeftovers(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -247,8 +247,8 @@ func verify(ctx context.Context, path, want string) error {
 	return nil
 }
 
-// unpack copies the library out of the tarball to dst and syncs it. Meanwhile it tells how much of the tarball it has
-// read.
+// unpack copies the library out of the tarball to dst and syncs it. Meanwhile it reports how many bytes of
+// the tarball it has read.
 func unpack(ctx context.Context, tarball, dst string, read func(bytes int64)) error {
 	f, err := os.Open(tarball)
 	if err != nil {

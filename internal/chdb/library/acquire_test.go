@@ -22,7 +22,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// The test binary is also its own child processes, which get the library.
+// The test binary also runs as its own child processes, which get the library.
 const childDir = "LIBRARY_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func must(t testing.TB, err error) {
 
 const testPlatform = "plan9/pdp11"
 
-// tarball is a package like npm's, with a library of the given content.
+// tarball returns a package like npm's, with a library that has the given content.
 func tarball(t testing.TB, content string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -76,14 +76,14 @@ func testAcquirer(cache, hash, library string, pack packFunc) acquirer {
 	}
 }
 
-// packer leaves b as the download.
+// packer returns a packFunc that "downloads" b.
 func packer(b []byte) packFunc {
 	return func(_ context.Context, dir, _ string, came func(int64)) (string, error) {
 		path := filepath.Join(dir, "lib.tgz")
 		for share := range int64(4) {
 			came(int64(len(b)) * share / 4)
 		}
-		came(int64(len(b)) / 2) // npm's temporary file is gone
+		came(int64(len(b)) / 2) // less than before: npm's temporary file is gone
 		return path, os.WriteFile(path, b, 0o600)
 	}
 }
@@ -198,7 +198,7 @@ func TestAcquireErrors(t *testing.T) {
 	}
 }
 
-// unheard is for who does not want to know how far a download is.
+// unheard ignores how far a download is.
 func unheard(int64) {}
 
 func TestNPMMissing(t *testing.T) {
@@ -208,8 +208,8 @@ func TestNPMMissing(t *testing.T) {
 	}
 }
 
-// TestNPMPack runs a stand-in for npm: what it prints when it fails must reach
-// the user, and a run must end with its context.
+// TestNPMPack runs a script in place of npm: what it prints when it fails must reach the user, and a run
+// must end with its context.
 func TestNPMPack(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -236,7 +236,8 @@ func TestNPMPack(t *testing.T) {
 	}
 }
 
-// TestNPMTellsHowFarItIs: what has come into npm's cache since counts, while it comes.
+// TestNPMTellsHowFarItIs: the bytes that arrive in npm's cache are reported while they arrive.
+// Older files do not count.
 func TestNPMTellsHowFarItIs(t *testing.T) {
 	bin, cache, seen := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "seen")
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -264,7 +265,7 @@ esac
 	}
 }
 
-// childAcquire downloads through a seam that leaves a mark for each download.
+// childAcquire gets the library with a packFunc that leaves a mark for each download.
 func childAcquire() error {
 	dir := os.Getenv(childDir)
 	b, err := os.ReadFile(filepath.Join(dir, "source.tgz"))

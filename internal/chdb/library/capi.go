@@ -49,7 +49,7 @@ type API struct {
 // Open maps the shared library at path and resolves every symbol, so
 // that a library of another version fails here and not in the middle of a query.
 func Open(path string) (*API, error) {
-	// RTLD_LOCAL keeps the engine's half a gigabyte of symbols to itself.
+	// RTLD_LOCAL hides the symbols of the engine's half a gigabyte from other libraries.
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func Open(path string) (*API, error) {
 	return lib, nil
 }
 
-// Connect makes one more connection. argv is only read during the call. A nil
-// result means that the engine refused, for reasons that only stderr tells.
+// Connect makes one more connection. argv is only read during the call. A nil result means that the engine refused. It
+// writes the reason only to stderr.
 func (l *API) Connect(args []string) Pointer {
 	var pins runtime.Pinner
 	defer pins.Unpin()
@@ -114,8 +114,7 @@ func (l *API) Connect(args []string) Pointer {
 // Param is one server-side query parameter.
 type Param struct{ Name, Value string }
 
-// Run calls query, or queryParams when there are parameters; stream chooses
-// their streaming counterparts.
+// Run calls query, or queryParams if there are parameters; stream chooses the streaming version of either.
 func (l *API) Run(c Pointer, query, format string, params []Param, stream bool) Pointer {
 	q, f := BytePtr(query), BytePtr(format)
 	defer runtime.KeepAlive(query)
@@ -148,7 +147,7 @@ func (l *API) Run(c Pointer, query, format string, params []Param, stream bool) 
 		&names[0], &nameLens[0], &values[0], &valueLens[0], uintptr(n))
 }
 
-// Bytes is the result's payload; it lives until the result is destroyed.
+// Bytes returns the result's payload. It is valid until the result is destroyed.
 func (l *API) Bytes(result Pointer) []byte {
 	n := l.resultLength(result)
 	if n == 0 {
@@ -157,8 +156,8 @@ func (l *API) Bytes(result Pointer) []byte {
 	return unsafe.Slice((*byte)(l.resultBuffer(result)), n) //nolint:gosec // G103: n bytes are what the library says the buffer has
 }
 
-// BytePtr is the address of s's first byte; never nil, since the engine
-// rejects a null pointer even when the length is zero.
+// BytePtr returns the address of s's first byte. It is never nil, because the engine rejects a null pointer
+// even if the length is zero.
 func BytePtr(s string) *byte {
 	if s == "" {
 		return new(byte)

@@ -3,7 +3,7 @@
 //
 // # Invariants
 //
-// Comments in the code cite these numbers; the other rooms of chdb have the others.
+// Comments in the code cite these numbers. The other packages below chdb have the numbers that are missing here.
 //
 //   - chdb-9: A cached library is only loaded if its hash is the one pinned here: either it was hashed before and has
 //     not been written to since, or it is hashed again. A library that the operator names is loaded with any hash. Both

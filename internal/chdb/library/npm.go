@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// waitDelay is how long is waited for what npm has printed, after it has ended or was told to.
+// waitDelay is how long we wait for the output of npm after it has ended or was told to end.
 const waitDelay = 5 * time.Second
 
 // npmPack downloads a package's tarball with the user's npm, that is from the
@@ -44,7 +44,7 @@ func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (stri
 	return found[0], nil
 }
 
-// watchCache tells how much has come of what npm downloads, until stop is called.
+// watchCache reports how many bytes npm has downloaded, until stop is called.
 func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	since := time.Now().Add(-time.Second) // a file system's clock may be a little behind
@@ -63,7 +63,7 @@ func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (s
 	}
 }
 
-// tail is the end of what a command printed, where the reason stands.
+// tail returns the last n bytes of what a command printed, where the reason of a failure is.
 func tail(b []byte, n int) []byte {
 	b = bytes.TrimSpace(b)
 	if len(b) > n {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress is how far a download is. It never goes back, whatever is reported.
+// progress tells how far a download is. The percentage never goes down, whatever numbers arrive.
 type progress struct {
 	size int64             // bytes of the tarball
 	tell func(percent int) // or nil
@@ -22,10 +22,10 @@ type progress struct {
 // fetching is the share of the download in the whole, in percent; the rest is unpacking.
 const fetching = 60
 
-// downloaded says how many bytes of the tarball have come.
+// downloaded takes how many bytes of the tarball have arrived so far.
 func (p *progress) downloaded(bytes int64) { p.reached(0, fetching, bytes) }
 
-// unpacked says how many bytes of the tarball are unpacked.
+// unpacked takes how many bytes of the tarball are unpacked so far.
 func (p *progress) unpacked(bytes int64) { p.reached(fetching, 100-fetching, bytes) }
 
 func (p *progress) reached(from, share int, bytes int64) {
@@ -45,7 +45,7 @@ func (p *progress) reached(from, share int, bytes int64) {
 	p.tell(percent)
 }
 
-// counter tells how much has been read.
+// counter reports how many bytes have been read so far.
 type counter struct {
 	r     io.Reader
 	n     int64
@@ -59,12 +59,12 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// glance is how often a download is looked at.
+// glance is the time between two looks at a download.
 const glance = 250 * time.Millisecond
 
-// watch reports how many bytes are in the files of a folder that were written since a time, until ctx ends. npm itself
-// does not report its progress, but keeps what has arrived in the temporary folder of its cache. Another npm that
-// downloads at the same time counts too: the figure is for people.
+// watch reports again and again, until ctx ends, how many bytes are in the files of a folder that were written after
+// since. npm itself does not report its progress, but keeps what has arrived in the temporary folder of its cache.
+// Another npm that downloads at the same time counts too: the figure is for people.
 func watch(ctx context.Context, folder string, since time.Time, came func(bytes int64)) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()

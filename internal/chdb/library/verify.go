@@ -20,13 +20,13 @@ const (
 	hintCache = "remove it, and the next start downloads it again, or " + hintInstall
 )
 
-// recordFile remembers, beside the library, which file had the hash that it should have.
+// recordFile is a file beside the library. It records which file had the expected hash.
 const recordFile = "verified"
 
 // verifyCached makes sure that the cached library is the one that is pinned, and can only have been written by the
 // user or root (chdb-9). Half a gigabyte is hashed once and not at every start.
 func (a acquirer) verifyCached(ctx context.Context, rel release, path string) error {
-	// Up to the folder that the cache is in, which is this program's own too.
+	// The check includes the folder around the cache, which belongs to this program too.
 	if err := onlyOurs(path, filepath.Dir(a.cacheDir)); err != nil {
 		return &contract.LibraryError{Op: "use the cached library", Hint: hintOwner, Err: err}
 	}
@@ -43,7 +43,7 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	if err := verify(ctx, path, rel.library); err != nil {
 		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache, Err: err}
 	}
-	// If the file was changed while it was hashed, the hash is not that of the file.
+	// If the file was changed while it was hashed, the hash is not that of the file as it is now.
 	if now, err := fileIdentity(path); err != nil || now != identity {
 		return &contract.LibraryError{Op: "verify the cached library " + path, Hint: hintCache,
 			Err: errors.Join(contract.ErrCorrupt, err)}
@@ -56,7 +56,7 @@ func (a acquirer) verifyCached(ctx context.Context, rel release, path string) er
 	return nil
 }
 
-// recorded is the text of a record that only the user can have written, or nothing.
+// recorded returns the text of a record, or "" if anyone but the user can have written it.
 func recorded(path string) string {
 	st, err := os.Lstat(path)
 	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o077 != 0 || ownerOf(st) != os.Geteuid() {
@@ -69,8 +69,8 @@ func recorded(path string) string {
 	return string(text)
 }
 
-// fileIdentity is what changes whenever a file is written to or replaced: the kernel sets its ctime, which nobody can
-// set.
+// fileIdentity returns a text that changes whenever the file is written to or replaced: it includes the ctime, which
+// only the kernel can set.
 func fileIdentity(path string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -80,8 +80,9 @@ func fileIdentity(path string) (string, error) {
 		st.Ctim.Nano()), nil
 }
 
-// onlyOurs refuses a file that somebody else owns or can write to, or whose folders, up to and with root, somebody else
-// owns or can write to. In a sticky folder, only the owner of an entry can exchange it.
+// onlyOurs refuses a file if anyone except the user and the superuser owns it or can write to it, or to
+// one of its folders up to and including root. Others may write to a sticky folder: only the owner of an
+// entry can replace it there.
 func onlyOurs(path, root string) error {
 	for entry := path; ; entry = filepath.Dir(entry) {
 		st, err := os.Lstat(entry)
@@ -111,7 +112,7 @@ func ownerOf(st fs.FileInfo) int {
 	return -1
 }
 
-// ReplaceFile writes a file that is complete at any moment.
+// ReplaceFile writes a file by a rename, so that it is complete at any moment.
 func ReplaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 )
 
-// cachedLibrary is a cache with a library that was verified, and who verifies it.
+// cachedLibrary returns a cache with a library that was verified, and the acquirer that verified it.
 func cachedLibrary(t *testing.T) (a acquirer, path string, log *bytes.Buffer) {
 	t.Helper()
 	cache := filepath.Join(t.TempDir(), "dealhouse", "chdb")
@@ -26,7 +26,7 @@ func cachedLibrary(t *testing.T) (a acquirer, path string, log *bytes.Buffer) {
 	return a, path, log
 }
 
-// The library is hashed once, and again when anything was done to it.
+// The library is hashed once, and again if its record is gone.
 func TestCachedLibraryIsHashedOnce(t *testing.T) {
 	t.Parallel()
 	a, path, log := cachedLibrary(t)
@@ -47,7 +47,7 @@ func TestCachedLibraryIsHashedOnce(t *testing.T) {
 	}
 }
 
-// Whatever was done to a cached library, it is not loaded.
+// A cached library that was changed, in whatever way, is not loaded.
 func TestChangedLibraryIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, path string){
@@ -91,7 +91,7 @@ func TestChangedLibraryIsRefused(t *testing.T) {
 	}
 }
 
-// What somebody else can write to is not loaded, even if its hash is right: it may be another at the next moment.
+// A library that somebody else can write to is not loaded, even if its hash is right: it may change at the next moment.
 func TestLibraryOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	chmod := func(mode os.FileMode) func(*testing.T, string) {
@@ -131,7 +131,7 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 		{"the cache is everyone's", folder(2, chmod(0o777)), false},
 		{"the program's folder is everyone's", folder(3, chmod(0o777)), false},
 		{"the user's cache is everyone's", folder(4, chmod(0o777)),
-			true}, // whoever may exchange folders there is not their owner
+			true}, // not checked: a folder that others put there has another owner
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +145,7 @@ func TestLibraryOfOthersIsRefused(t *testing.T) {
 			}
 		})
 	}
-	// The same holds for a library that the operator names, but for its hash.
+	// The same is true for a library that the operator names, except that its hash is not checked.
 	named := filepath.Join(t.TempDir(), "mine.so")
 	must(t, os.WriteFile(named, []byte("any"), 0o600))
 	a := acquirer{library: named}

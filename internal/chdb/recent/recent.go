@@ -2,8 +2,9 @@ package recent
 
 import "sync"
 
-// Map remembers what was used lately, at most twice its size of entries: those of this generation, and of the one
-// before it. An entry of the older generation that is used moves into the newer one.
+// Map remembers the entries that were used lately, in two generations of at most size entries each. When the newer
+// generation is full, it becomes the older one, and the entries of the old one are forgotten. An entry of the older
+// generation that is used moves into the newer one.
 type Map[K comparable, V any] struct {
 	size int
 
@@ -14,7 +15,7 @@ type Map[K comparable, V any] struct {
 // New makes a map that remembers size to twice size entries.
 func New[K comparable, V any](size int) *Map[K, V] { return &Map[K, V]{size: size} }
 
-// Get finds an entry.
+// Get returns an entry, which counts as a use of it.
 func (r *Map[K, V]) Get(key K) (v V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +35,7 @@ func (r *Map[K, V]) Put(key K, v V) {
 	r.add(key, v)
 }
 
-// add does so while r.mu is held.
+// add does what Put does. The caller holds r.mu.
 func (r *Map[K, V]) add(key K, v V) {
 	if len(r.newer) >= r.size {
 		r.old, r.newer = r.newer, nil

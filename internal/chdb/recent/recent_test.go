@@ -2,7 +2,7 @@ package recent
 
 import "testing"
 
-// What was used lately is remembered, and not more than there is room for.
+// The map remembers what was used lately, and never more than it has room for.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	r := New[int, int](10)

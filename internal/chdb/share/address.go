@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// longestAddress is how long the name of a socket can be, on Linux and elsewhere.
+// longestAddress is how many bytes the path of a socket may have on any system, Linux or not.
 const longestAddress = 103
 
-// address is the name under which the socket of a folder can be listened to and called, until done is called. On Linux
-// the folder may have any name.
+// address returns a path for listening on the socket of a folder, or for connecting to it. The path is valid until done
+// is called. On Linux the path of the folder may have any length.
 func address(dir string) (path string, done func(), err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -7,6 +7,7 @@
 //  1. Only the user who owns the data gets in: the socket and its folder can be opened by their owner alone.
 //  2. A guest whose connection is cut, because the host ends or is killed, gets an error that says so. It never takes
 //     half of an answer for the whole.
-//  3. A host that will end by itself says so. A guest that writes for longer than a moment waits for it to end instead.
+//  3. A host that will end by itself says so. A guest that will write for longer than a moment then waits until the
+//     host has ended, instead of working through it.
 //  4. A host that was killed leaves its socket behind. Nobody answers there, and the next host replaces it.
 package share

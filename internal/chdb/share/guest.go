@@ -12,15 +12,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// ErrNobody says that no process lets others use its data.
+// ErrNobody means that no process shares the data directory.
 var ErrNobody = errors.New("no process answers for the data directory")
 
-// ErrHostEnded says that the process which had the data open has ended.
+// ErrHostEnded means that the process which had the data open has ended.
 var ErrHostEnded = errors.New("the dealhouse process that had the warehouse open has ended: run the command again")
 
-// Guest asks the process that has some data open.
+// Guest works through the process that has a data directory open.
 type Guest struct {
-	// Name is how the host knows this guest (Host.Knows). Set it before the first statement.
+	// Name is the name by which the host knows this guest (Host.Knows). Set it before the first statement.
 	Name string
 
 	dir   string
@@ -64,24 +64,25 @@ func (g *Guest) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// Lasting reports that the host goes on until it is told to end (share-3).
+// Lasting reports whether the host runs until it is told to end (share-3).
 func (g *Guest) Lasting() bool { return g.about.Lasting }
 
-// PID is the host's process.
+// PID returns the process id of the host.
 func (g *Guest) PID() int { return g.about.PID }
 
 // Close closes the connections to the host.
 func (g *Guest) Close() { g.http.CloseIdleConnections() }
 
-// connections is how many a guest has at the most. The host's own requests wait for the same ones.
+// connections is how many connections a guest has at most. The host's own requests wait for the engine's connections
+// together with those of guests.
 const connections = 8
 
-// ClickHouseOptions are options for clickhouse.Open that lead to the host.
+// ClickHouseOptions returns options for clickhouse.Open that connect it to the host.
 func (g *Guest) ClickHouseOptions(database string) *clickhouse.Options {
 	return g.options(database, pathAll)
 }
 
-// ReadOnlyOptions are like ClickHouseOptions, with the rights of the read-only door.
+// ReadOnlyOptions returns the same as ClickHouseOptions, with the rights of the read-only door.
 func (g *Guest) ReadOnlyOptions(database string) *clickhouse.Options {
 	return g.options(database, pathReader)
 }
@@ -89,13 +90,13 @@ func (g *Guest) ReadOnlyOptions(database string) *clickhouse.Options {
 func (g *Guest) options(database, path string) *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol:      clickhouse.HTTP,
-		Addr:          []string{"dealhouse:80"}, // never dialled: the socket is
+		Addr:          []string{"dealhouse:80"}, // never dialled: connections lead to the socket
 		Auth:          clickhouse.Auth{Database: database},
 		TransportFunc: func(*http.Transport) (http.RoundTripper, error) { return caller{g, path}, nil },
 		MaxOpenConns:  connections,
 		MaxIdleConns:  connections,
 		ReadTimeout:   30 * time.Minute, // a merge of millions of rows answers when it is done
-		DialTimeout:   24 * time.Hour,   // for a connection that is free: as long as the caller waits
+		DialTimeout:   24 * time.Hour,   // for the wait for a free connection: as long as the caller waits
 	}
 }
 

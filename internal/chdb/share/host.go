@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// socketName is the socket in the folder of the data.
+// socketName is the name of the socket in the data directory.
 const socketName = "dealhouse.sock"
 
-// The addresses of a host. Rights go by the address that a guest uses.
+// The paths of requests to a host. The path that a guest uses decides about its rights.
 const (
 	pathHost   = "/host"
 	pathAll    = "/all"    // with every right
-	pathReader = "/reader" // with those of the read-only door
+	pathReader = "/reader" // with the rights of the read-only door
 )
 
-// Host is what a process lets its guests use.
+// Host serves the guests of a process.
 type Host struct {
-	Dir string // of the data; the caller has it open
+	Dir string // the data directory, which the caller has open
 	// All and Reader answer requests of clickhouse-go's HTTP protocol, with every right and with a reader's.
 	All, Reader http.RoundTripper
-	// Lasting says that the process goes on until it is told to end (share-3).
+	// Lasting says that the process runs until it is told to end (share-3).
 	Lasting bool
 	Logger  *slog.Logger
 
@@ -47,7 +47,7 @@ func (h *Host) Knows(name string) bool {
 	return known
 }
 
-// about is what a host says of itself.
+// about is what a host says about itself.
 type about struct {
 	Lasting bool `json:"lasting"`
 	PID     int  `json:"pid"`
@@ -56,7 +56,7 @@ type about struct {
 // drain is how long answers under way may take when the host ends.
 const drain = 5 * time.Second
 
-// Serve begins to serve guests, and returns at once. stop ends it: answers under way have a few seconds to end.
+// Serve begins to serve guests, and returns at once. stop ends the serving: answers under way have drain to end.
 func (h *Host) Serve() (stop func(), err error) {
 	path, done, err := address(h.Dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *Host) Serve() (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for other processes: %w", err)
 	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)                      // its name may be of a moment
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)                      // its path may be valid only for a moment
 	if err := os.Chmod(filepath.Join(h.Dir, socketName), 0o600); err != nil { // share-1
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -84,7 +84,7 @@ func (h *Host) Serve() (stop func(), err error) {
 		}
 	}()
 	return func() {
-		_ = os.Remove(filepath.Join(h.Dir, socketName)) // guests that come now find no host
+		_ = os.Remove(filepath.Join(h.Dir, socketName)) // guests that arrive now find no host
 		patience, cancel := context.WithTimeout(context.Background(), drain)
 		defer cancel()
 		if server.Shutdown(patience) != nil {
@@ -104,7 +104,7 @@ func (h *Host) handler() http.Handler {
 	return mux
 }
 
-// relay passes a request on to the engine, and its answer back as it comes.
+// relay passes a request on to the engine, and sends each piece of the answer back as soon as it arrives.
 func (h *Host) relay(to http.RoundTripper) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if name := r.Header.Get(nameHeader); name != "" {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answering is an engine that answers everything with the same.
+// answering is an engine that answers everything in the same way.
 type answering struct {
 	status int
 	body   io.Reader
@@ -34,7 +34,7 @@ func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(a.body), ContentLength: -1, Request: r}, nil
 }
 
-// serve makes a host, with its folder.
+// serve makes a host for a folder and starts it.
 func serve(t *testing.T, dir string, all, reader http.RoundTripper, lasting bool) (*Host, func()) {
 	t.Helper()
 	h := &Host{Dir: dir, All: all, Reader: reader, Lasting: lasting, Logger: slog.New(slog.DiscardHandler)}
@@ -64,7 +64,7 @@ func (g *Guest) ask(ctx context.Context, path, query, body string) (*http.Respon
 	return caller{g, path}.RoundTrip(req)
 }
 
-// What a guest asks reaches the engine with the rights of its address, and the answer comes back as it is.
+// A guest's request reaches the engine with the rights of its path, and the answer comes back unchanged.
 func TestRelay(t *testing.T) {
 	all, reader := &answering{status: 404, body: strings.NewReader("no such table")}, &answering{status: 200,
 		body: strings.NewReader("1\n")}
@@ -100,7 +100,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// Only the user whose data it is can open the socket (share-1).
+// Only the user who owns the data can open the socket (share-1).
 func TestSocketIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := serve(t, dir, &answering{}, &answering{}, true)
@@ -124,7 +124,7 @@ func (b broken) Read(p []byte) (int, error) {
 	return 0, errors.New("the query was killed")
 }
 
-// Half an answer is an error, and so is a host that has ended (share-2).
+// An incomplete answer is an error, and so is a host that has ended (share-2).
 func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := serve(t, dir, &answering{status: 200, body: broken{strings.NewReader("half")}},
@@ -150,7 +150,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// Where nobody is, or was killed, there is nobody, and the next host takes the place (share-4).
+// Without a host, or with the socket of one that was killed, Join finds nobody, and the next host can start (share-4).
 func TestNobody(t *testing.T) {
 	dir := t.TempDir()
 	for _, what := range []string{"nothing", "a socket that nobody listens to"} {
@@ -169,7 +169,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// A folder may have a longer name than a socket can.
+// The path of a folder may be longer than the path of a socket can be.
 func TestLongName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -190,7 +190,7 @@ func TestLongName(t *testing.T) {
 	join(t, dir)
 }
 
-// A host that does not answer holds nobody up for ever.
+// A guest does not wait forever for a host that does not answer.
 func TestSilentHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

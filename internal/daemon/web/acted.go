@@ -13,15 +13,15 @@ import (
 
 // Acted is the result of an operator's action.
 type Acted struct {
-	Action warehouse.Action // as it was recorded; when nothing was done, as it was asked for
+	Action warehouse.Action // as it was recorded; if nothing was done, as it was requested
 	Done   bool             // there was something to do
 	Text   string           // the result, in a sentence or two
 }
 
-// Count is a number of things, as pages write it.
+// Count returns a number of things, as pages write it.
 func Count(n uint64, of string) string { return wording.Plural(n, of) }
 
-// Again is the result of an action that was requested before under the same key. Nothing is done a second time.
+// Again returns the result of an action that was requested before under the same key. Nothing is done a second time.
 func Again(earlier *warehouse.Action) Acted {
 	if earlier == nil {
 		return Acted{}
@@ -37,10 +37,10 @@ type RefusalError struct {
 
 func (r *RefusalError) Error() string { return r.Reason }
 
-// maxReason bounds what an operator may write, in characters.
+// maxReason is the longest reason that an operator may write, in characters.
 const maxReason = 500
 
-// CheckReason says why a text cannot be the reason of an action; nil when it can. It is one line for people.
+// CheckReason returns why a text cannot be the reason of an action, nil if it can. A reason is one line for people.
 func CheckReason(text string) error {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):

@@ -23,7 +23,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Where actions are sent to: by programs, and by the forms of the pages.
+// The addresses that actions are sent to: by programs, and by the forms of the pages.
 const (
 	actionsAPI  = "/api/v1/actions"
 	actionsPage = "/actions"
@@ -36,17 +36,17 @@ const (
 	maxKey = 200
 )
 
-// actionWords are the actions that may be asked for.
+// actionWords are the actions that may be requested.
 var actionWords = []string{
 	warehouse.ActionRun, warehouse.ActionRunFull, warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent,
 	warehouse.ActionCancel, warehouse.ActionReload,
 	warehouse.ActionAcknowledge, warehouse.ActionCloseMonth,
 }
 
-// takesActions names what is answered to POST.
+// takesActions reports whether POST is allowed at an address.
 func takesActions(path string) bool { return path == actionsAPI || path == actionsPage }
 
-// acts reports whether actions are possible: never without a user (web-1).
+// acts reports whether actions are possible. They never are without a user (web-1).
 func (g *gate) acts() bool { return g.o.secured() && g.o.Act != nil }
 
 // newSecret makes the secret of this process, from which its tokens are made.
@@ -56,18 +56,18 @@ func newSecret() []byte {
 	return secret
 }
 
-// token is part of each form of our pages, and unknown to pages of other sites (web-6). It stays the same while the
-// process lives, so that a page which was opened this morning still works.
+// token returns a secret that each form of our pages contains, and that pages of other sites do not know (web-6). It
+// stays the same while the process lives, so that a page which was opened this morning still works.
 func (g *gate) token() string {
 	if !g.acts() {
 		return ""
 	}
 	mac := hmac.New(sha256.New, g.secret)
-	_, _ = mac.Write([]byte(g.o.User)) // a hash takes everything
+	_, _ = mac.Write([]byte(g.o.User)) // writing to a hash cannot fail
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// requestError is a request that cannot be understood, with the status to answer.
+// requestError says why a request cannot be understood, with the HTTP status of the answer.
 type requestError struct {
 	status int
 	text   string
@@ -120,7 +120,7 @@ func (q actionRequest) read() (a warehouse.Action, err error) {
 	return a, nil
 }
 
-// actionJSON has the names of the view operator_actions, with what came of the action.
+// actionJSON is an action, with the names of the columns of the view operator_actions.
 type actionJSON struct {
 	ID      *string `json:"action_id"`
 	At      *string `json:"at"`
@@ -157,7 +157,7 @@ func uuidJSON(id uuid.UUID) *string {
 	return &text
 }
 
-// apiAct takes an action from a program.
+// apiAct carries out an action that a program requests.
 func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
 	acted, err := s.actOf(w, r)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err
 		return acted, badRequest("the request cannot be read: %s", err)
 	}
 	if _, err := body.Token(); !errors.Is(err, io.EOF) {
-		return acted, badRequest("the request goes on after its end")
+		return acted, badRequest("unexpected data after the JSON document")
 	}
 	a, err := q.read()
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err
 	return s.operator.act(r.Context(), q, a)
 }
 
-// idempotencyKey is the key by which a request is known when it comes again; "" when none is given.
+// idempotencyKey returns the key by which a repeated request is recognized, "" if none is given.
 func idempotencyKey(r *http.Request) (string, error) {
 	keys := r.Header.Values("Idempotency-Key")
 	if len(keys) == 0 {
@@ -210,7 +210,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// operator carries out what a person asked for on a page or by the JSON API.
+// operator carries out what a person requested on a page or by the JSON API.
 type operator struct {
 	o          *Options
 	log        *slog.Logger
@@ -229,7 +229,7 @@ func (op *operator) act(ctx context.Context, q actionRequest, a warehouse.Action
 	return op.o.Act(ctx, a)
 }
 
-// whyNot returns the answer for an action that was not carried out.
+// whyNot returns the status and text to answer for an action that was not carried out.
 func (op *operator) whyNot(err error) (status int, text string) {
 	request, misunderstood := errors.AsType[*requestError](err)
 	refusal, refused := errors.AsType[*RefusalError](err)
@@ -248,7 +248,7 @@ func (op *operator) whyNot(err error) (status int, text string) {
 	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + advised(err)
 }
 
-// advised is why an action could not be recorded, with what can be done about it.
+// advised returns why an action could not be recorded, and what can be done about it.
 func advised(err error) string {
 	if advice := warehouse.Advice(err); advice != "" {
 		return explain(err) + "; " + advice

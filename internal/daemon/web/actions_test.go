@@ -21,7 +21,7 @@ import (
 
 const opsPassword = "pässword:with colon"
 
-// desk records what a daemon would have been asked to do.
+// desk takes the place of a daemon, and records what it is asked to do.
 type desk struct {
 	mu    sync.Mutex
 	asked []warehouse.Action
@@ -48,7 +48,7 @@ func (d *desk) drain() []warehouse.Action {
 	return all
 }
 
-// serveDesk serves the bench with a user, and with a desk for a daemon.
+// serveDesk serves the bench with a user, and with a desk as daemon.
 func (b *bench) serveDesk(t *testing.T, change func(*Options)) (*site, *desk) {
 	t.Helper()
 	d := &desk{}
@@ -113,7 +113,7 @@ func TestActionsAPI(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for bad, says := range map[string]string{
-		``: "cannot be read", `{`: "cannot be read", `[]`: "cannot be read", `{"action":"pause"} {}`: "after its end",
+		``: "cannot be read", `{`: "cannot be read", `[]`: "cannot be read", `{"action":"pause"} {}`: "after the JSON document",
 		`{"action":"pause","account":"acme","all":true}`:                                       "unknown field",
 		`{"action":"drop","account":"acme"}`:                                                   "want run, run_full",
 		`{"action":"consent_used","account":"acme","stream":"coupons","run_id":"` + run + `"}`: "want run, run_full",
@@ -277,7 +277,7 @@ func TestActionsPage(t *testing.T) {
 	}
 }
 
-// Whoever is not the user, and whatever a page of somebody else lets the user's browser send, gets nothing done.
+// Nobody but the user can act, and no request can that a page of another site makes the user's browser send.
 func TestNoForeignAction(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -375,7 +375,7 @@ func TestNoForeignAction(t *testing.T) {
 			t.Errorf("a form %s: %s: %s", name, answer.Status, body)
 		}
 	}
-	// Wherever the form says to return to, it is one of our pages.
+	// Whatever page the form says to return to, it is one of ours.
 	for _, back := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)",
 		"../..", ""} {
 		answer, _ := x.post(t, actionsPage, elsewhere(form, "back", back), asForm)

@@ -14,19 +14,19 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// forms are what an operator can do with a stream, or an account, from a page.
+// forms has what an operator can do with a stream, or an account, from a page.
 type forms struct {
 	Token, Account, Stream string
 	Back                   string // the page to return to, as backTo knows it
 	Name                   string // for people
 	Running, Stopping      bool
-	Paused                 bool // it is, by itself
+	Paused                 bool // the stream or account itself is paused
 	OfAccount              bool // its account is paused
 	Full                   bool // it can be told to read everything
 	RunID, Deletes         string
 }
 
-// formsOf are those of a stream; nil where there is no user, or nothing that could be done.
+// formsOf returns the forms of a stream, nil if there is no user, or nothing that could be done.
 func (s *Server) formsOf(st *streamState, back string) *forms {
 	if !s.gate.acts() || !st.configured || !st.Enabled {
 		return nil
@@ -37,7 +37,7 @@ func (s *Server) formsOf(st *streamState, back string) *forms {
 		Paused: st.Paused != nil && st.Paused.Stream != "", OfAccount: st.Paused != nil && st.Paused.Stream == "",
 	}
 	if stream, err := catalog.Find(st.id.Stream); err == nil {
-		f.Full = stream.Kind != catalog.Snapshot // which reads everything in any case
+		f.Full = stream.Kind != catalog.Snapshot // a snapshot reads everything in any case
 	}
 	if g := st.guarded; g != nil {
 		f.RunID, f.Deletes = g.RunID.String(), wording.Count(g.Deletes)
@@ -45,7 +45,7 @@ func (s *Server) formsOf(st *streamState, back string) *forms {
 	return f
 }
 
-// formsOfAccount are those of an account.
+// formsOfAccount returns the forms of an account.
 func (s *Server) formsOfAccount(account string, streams []*streamState) *forms {
 	if !s.gate.acts() {
 		return nil
@@ -70,13 +70,13 @@ type said struct {
 	order []string
 }
 
-// notice is what a page says of an action.
+// notice is what a page says about an action.
 type notice struct {
 	Text string
 	Bad  bool
 }
 
-// mostSaid is how many are remembered.
+// mostSaid is how many notices are remembered.
 const mostSaid = 64
 
 func (s *said) add(n notice) (id string) {
@@ -94,7 +94,7 @@ func (s *said) add(n notice) (id string) {
 	return id
 }
 
-// to returns the notice for a page; nil if there is none.
+// to returns the notice for a request of a page, nil if there is none.
 func (s *said) to(r *http.Request) *notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *said) to(r *http.Request) *notice {
 	return nil
 }
 
-// pageAct takes an action from a form of a page, and returns to that page.
+// pageAct carries out an action from a form of a page, and redirects to that page.
 func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
@@ -117,7 +117,7 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form cannot be read", http.StatusBadRequest)
 		return
 	}
-	form := r.PostForm                                                                      // what stands in the address does not count
+	form := r.PostForm                                                                      // parameters in the address do not count
 	if subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(s.gate.token())) != 1 { // web-6
 		http.Error(w, "this form does not come from a page of this daemon, which may have been restarted: go back, load the page again and repeat it", http.StatusForbidden)
 		return
@@ -138,7 +138,7 @@ func (s *Server) pageAct(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, backTo(form.Get("back"), q)+"said="+s.said.add(n), http.StatusSeeOther)
 }
 
-// backTo is the page that a form was on. It is one of ours, whatever the form says.
+// backTo returns the address of the page that a form was on. It is one of ours, whatever the form says.
 func backTo(page string, q actionRequest) string {
 	switch page {
 	case "stream":
@@ -155,7 +155,7 @@ func backTo(page string, q actionRequest) string {
 	return "/?"
 }
 
-// actionsBody is the page of what operators did.
+// actionsBody is the page that shows what operators did.
 type actionsBody struct {
 	Acts    bool // there is a user
 	Token   string
@@ -181,7 +181,7 @@ var whats = map[string]string{
 	warehouse.ActionAcknowledge: "acknowledge", warehouse.ActionCloseMonth: "close month",
 }
 
-// actionsPage shows what operators did.
+// actionsPage serves the page that shows what operators did.
 func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
 	o := s.answers.overview(r.Context())
 	body := actionsBody{Acts: s.gate.acts(), Token: s.gate.token(), Shown: defaultRuns}

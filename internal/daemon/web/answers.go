@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// answers are what the pages and the JSON API show of the warehouse: each kind of question is asked in one place, and
-// its answer is kept for a moment (web-3). What the daemon itself knows is joined with them here.
+// answers has what the pages and the JSON API show of the warehouse: each kind of question is asked in one place, and
+// its answer is kept for a moment (web-3). What the daemon itself knows is added here too.
 type answers struct {
 	o     *Options
 	clock func() time.Time
@@ -23,7 +23,7 @@ type answers struct {
 	receivers *kept[struct{}, map[string]warehouse.ReceiverState]
 	checks    *kept[struct{}, map[warehouse.StreamID][]warehouse.Check]
 	payouts   *kept[struct{}, reconciliation]
-	// onePayout, statements, figures are what the pages of a payout and of a month show.
+	// onePayout, statements and figures have what the pages of a payout and of a month show.
 	onePayout  *kept[payoutKey, payoutDetails]
 	statements *kept[statementKey, statementDetails]
 	figures    *kept[figureKey, figureRows]
@@ -33,7 +33,7 @@ type answers struct {
 	spans      *kept[daySpan, spans]
 }
 
-// newAnswers makes the places where answers are kept; nothing is asked yet.
+// newAnswers prepares the caches of the answers. It asks nothing yet.
 func newAnswers(o *Options) *answers {
 	reads := newReads(o.Clock, o.Waits.Read)
 	a := &answers{o: o, clock: o.Clock, reads: reads}

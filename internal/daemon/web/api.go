@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// The JSON API. Its names and words are promised (API.md): fields are added, never renamed. Times are RFC 3339
-// in UTC; what is not known, or not there, is null.
+// The JSON API. Its names and words are promised (API.md): fields are added, never renamed. Times are RFC 3339 in UTC.
+// Something unknown or missing is null.
 
 type statusJSON struct {
 	GeneratedAt string        `json:"generated_at"`
@@ -28,7 +28,7 @@ type statusJSON struct {
 type warehouseJSON struct {
 	Reachable bool    `json:"reachable"`
 	Error     string  `json:"error"`
-	ReadAt    *string `json:"read_at"` // when what is shown was read
+	ReadAt    *string `json:"read_at"` // when the shown data was read
 }
 
 type streamJSON struct {
@@ -44,7 +44,7 @@ type streamJSON struct {
 	LastRun          *string      `json:"last_run"`
 	LastOutcome      *string      `json:"last_outcome"`
 	FailingSince     *string      `json:"failing_since"`
-	FailedRuns       uint64       `json:"failed_runs"` // incomplete ones among them
+	FailedRuns       uint64       `json:"failed_runs"` // including incomplete ones
 	LastError        string       `json:"last_error"`
 	Watermark        *string      `json:"watermark"`
 	Lag              *float64     `json:"lag_seconds"`
@@ -191,7 +191,7 @@ func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(runs.value) == 0 && !s.answers.configured(filter.Account) {
-		s.reply.refuse(w, http.StatusBadRequest, fmt.Errorf("account: there is no account %q, and there are no runs of one that was there before", filter.Account))
+		s.reply.refuse(w, http.StatusBadRequest, fmt.Errorf("account: no account %q is configured, and none of that name has runs", filter.Account))
 		return
 	}
 	out := []runJSON{}
@@ -201,7 +201,7 @@ func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
 	s.reply.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
 }
 
-// configured reports whether an account is, or all are asked for.
+// configured reports whether an account is configured. "", which means all accounts, always is.
 func (a *answers) configured(account string) bool {
 	return account == "" || slices.ContainsFunc(a.o.Streams(), func(st Stream) bool { return st.Account == account })
 }
@@ -231,8 +231,8 @@ func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
 	return f, nil
 }
 
-// parameters reads those of the address. It refuses names that mean nothing here, and those that come twice: a misspelt
-// one must not go unnoticed.
+// parameters returns the parameters of the address. It refuses unknown names, so that a misspelt one is noticed,
+// and names that come twice.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// fields are the names of a JSON object, sorted.
+// fields returns the names in a JSON object, sorted.
 func fields(t *testing.T, raw json.RawMessage) []string {
 	t.Helper()
 	var object map[string]json.RawMessage
@@ -43,7 +43,7 @@ func TestStatusAPI(t *testing.T) {
 			Totals:  warehouse.Totals{Pages: 3, Read: 60, Bytes: 9000, Retries: 1, Rejected: 2},
 			Windows: syncer.Windows{Total: 10, Done: 4}}
 	})
-	b.streams = append(b.streams[:5:5], b.streams[6:]...) // acme's products are configured no more
+	b.streams = append(b.streams[:5:5], b.streams[6:]...) // acme's products are no longer configured
 	x := b.serve(t, nil)
 
 	var raw struct {
@@ -138,7 +138,7 @@ func TestRunsAPI(t *testing.T) {
 		t.Errorf("%+v", runs)
 	}
 
-	// The names are those of the view, and of the duration.
+	// The names are the columns of the view, and the duration.
 	var raw struct{ Runs []json.RawMessage }
 	x.json(t, "/api/v1/runs?limit=1", &raw)
 	var columns []string

@@ -17,20 +17,20 @@ var templateFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// assets are the static files by their names: where each is served, with a hash of its content in the address, so that
-// browsers may keep it forever and see a new one at once.
+// assets has the address of each static file by its name. The address contains a hash of the content, so that browsers
+// may keep the file forever, and load a new one at once.
 type assets map[string]string
 
-// Version differs between binaries whose pages need other assets.
+// Version returns a text that differs between binaries whose pages need different assets.
 func (a assets) Version() string {
 	sum := sha256.New()
 	for _, name := range []string{"live.js", "style.css", "icon.svg"} {
-		_, _ = sum.Write([]byte(a[name])) // a hash takes everything
+		_, _ = sum.Write([]byte(a[name])) // writing to a hash cannot fail
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// readAssets reads the static files: where they are, and what is there.
+// readAssets returns the addresses of the static files, and their contents by address.
 func readAssets() (assets, map[string][]byte, error) {
 	names, files := assets{}, map[string][]byte{}
 	entries, err := fs.ReadDir(staticFiles, "static")
@@ -50,11 +50,11 @@ func readAssets() (assets, map[string][]byte, error) {
 	return names, files, nil
 }
 
-// contentTypes are fixed here, since browsers are asked not to guess and the system's table of types may lack them.
+// contentTypes are fixed here, because browsers are told not to guess, and the system's table of types may lack them.
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
-// parsePages parses the template of each page together with what all have.
+// parsePages parses the template of each page together with the parts that all pages have.
 func parsePages() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
 	for _, name := range []string{"status.html", "stream.html", "payouts.html", "payout.html", "statement.html",

@@ -7,25 +7,27 @@ import (
 )
 
 const (
-	// heldBack is how many bytes of a download are buffered before the first is sent: until then, an error can still be
-	// reported.
+	// heldBack is how many bytes of a download are buffered before the first one is sent: until then, an
+	// error can still be reported.
 	heldBack = 64 << 10
-	// maxDownloads is how many downloads are made side by side. A viewer who is slow to take one holds up no page.
+	// maxDownloads is how many downloads are made side by side. A viewer with a slow connection
+	// does not block any page.
 	maxDownloads = 2
 )
 
-// attachment is a download under way: it is sent as it is made, and not kept. What goes wrong before the first bytes
-// are sent is an error that is said; what goes wrong after them cuts the answer off, so that nobody takes it for whole.
+// attachment is a download under way. It is sent while it is made, and not kept in memory. An error before
+// the first bytes are sent is reported in the answer. An error after that cuts the answer off, so that
+// nobody takes it for complete.
 type attachment struct {
 	to     http.ResponseWriter
 	header func(http.Header)
-	most   int // bytes that are held back
+	most   int // bytes that are held back at most
 	held   []byte
 	begun  bool // the first bytes are sent
 }
 
-// newAttachment is one for a request. An answer of HTTP/1.0, as some proxies ask for, ends with its connection and
-// looks whole wherever it is cut off: so it is sent when it is whole.
+// newAttachment makes the attachment of a request. An answer by HTTP/1.0, which some proxies use, ends with its
+// connection, so it looks complete wherever it is cut off. Such an answer is sent only when it is complete.
 func newAttachment(to http.ResponseWriter, r *http.Request, header func(http.Header)) *attachment {
 	a := &attachment{to: to, header: header, most: heldBack}
 	if !r.ProtoAtLeast(1, 1) {
@@ -34,7 +36,7 @@ func newAttachment(to http.ResponseWriter, r *http.Request, header func(http.Hea
 	return a
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (a *attachment) Write(p []byte) (int, error) {
 	if len(a.held)+len(p) > a.most {
 		if err := a.send(); err != nil {

@@ -29,9 +29,9 @@ import (
 )
 
 // These tests open the pages in a real Chromium while real runs read from the simulator. AXE_PATH names axe.min.js of
-// the npm package axe-core; PAGE_SHOTS a folder for screenshots. Either may be missing: then that part is left out.
+// the npm package axe-core; PAGE_SHOTS a folder for screenshots. If one is not set, its part is left out.
 
-// tab is a browser with one page, and what it asked for and complained of.
+// tab is a browser with one page, and what it requested and complained about.
 type tab struct {
 	ctx context.Context
 
@@ -105,13 +105,13 @@ func (x *tab) act(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	x.mustCall(t, func() error { return chromedp.Do(x.ctx, steps...) })
 }
 
-// open opens a page and waits until all of it is there.
+// open opens a page and waits until all of it is loaded.
 func (x *tab) open(t *testing.T, address string) {
 	t.Helper()
 	x.act(t, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("footer")))
 }
 
-// value is what an expression gives on the page.
+// value returns the value of an expression on the page.
 func value[T any](t *testing.T, x *tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](expression))
@@ -121,7 +121,7 @@ func value[T any](t *testing.T, x *tab, expression string) T {
 	return v
 }
 
-// wait waits until an expression gives something that is true.
+// wait waits until the value of an expression is true, and returns it.
 func wait[T any](t *testing.T, x *tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Poll[T](expression, chromedp.WithPollingInterval(50*time.Millisecond),
@@ -133,7 +133,7 @@ func wait[T any](t *testing.T, x *tab, expression string) T {
 	return v
 }
 
-// part is the live part of a page.
+// part returns an expression for a live part of a page.
 func part(name string) string { return fmt.Sprintf("document.querySelector('[data-live=%q]')", name) }
 
 // troubled makes a world with streams in every state, and rejects with hostile text.
@@ -210,7 +210,7 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// testProgress lets a run read page by page, and wants to see that without touching the browser.
+// testProgress lets a run read page by page, and wants the browser to show that by itself.
 func testProgress(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
 	gate := make(chan struct{})
@@ -254,7 +254,7 @@ func (b *bench) queueRefused(t *testing.T) {
 	}
 }
 
-// testReceivers wants each receiver listed, and what is wrong with one of them marked, as text.
+// testReceivers wants each receiver to be listed, and the problem of one of them to be marked and shown as text.
 func testReceivers(t *testing.T, x *site, v *tab) {
 	t.Helper()
 	v.open(t, x.base+"/")
@@ -269,7 +269,7 @@ func testReceivers(t *testing.T, x *site, v *tab) {
 	v.check(t, x.base)
 }
 
-// testPayouts has the page of payouts take over what a sync has brought.
+// testPayouts wants the page of payouts to show what a sync has loaded.
 func testPayouts(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
 	x.soon(t, "Compared ")
@@ -284,7 +284,7 @@ func testPayouts(t *testing.T, b *bench, x *site, v *tab) {
 	v.check(t, x.base)
 }
 
-// testKeyboard walks with the tabulator key, and wants what has the focus to keep it while the page is refreshed.
+// testKeyboard moves with the tab key, and wants the element that has the focus to keep it while the page is refreshed.
 func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	t.Helper()
 	v.open(t, x.base+"/")
@@ -324,7 +324,8 @@ func testKeyboard(t *testing.T, b *bench, x *site, v *tab) {
 	}
 }
 
-// testLooks wants axe to find nothing serious, light, dark and on a phone, and no page wider than its window.
+// testLooks wants axe to find nothing serious in the light and dark style and on a phone, and no page to
+// be wider than its window.
 func testLooks(t *testing.T, x *site, v *tab, name, path string) {
 	t.Helper()
 	for _, look := range []struct {
@@ -428,7 +429,7 @@ func TestBrowserActs(t *testing.T) {
 	v.check(t, x.base)
 }
 
-// asUser gives the credentials of the user with each request.
+// asUser adds the credentials of the user to each request.
 func (x *tab) asUser(t *testing.T) {
 	t.Helper()
 	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("ops:"+opsPassword))
@@ -439,7 +440,7 @@ func (x *tab) asUser(t *testing.T) {
 	})
 }
 
-// offScreen are the amounts of a page that begin or end outside of the window.
+// offScreen finds the amounts of a page that begin or end outside the window.
 const offScreen = `[...document.querySelectorAll('.amounts dd, .amount, td.n')].filter(e => e.getClientRects().length &&
 	(e.getBoundingClientRect().left < 0 || e.getBoundingClientRect().right > innerWidth)).map(e => e.innerText)`
 
@@ -494,7 +495,7 @@ func TestBrowserPayouts(t *testing.T) {
 	v.check(t, x.base)
 }
 
-// goOn has the clock go on by itself: for browsers, which look again from time to time.
+// goOn lets the clock run: for browsers, which load a page again from time to time.
 func (b *bench) goOn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// The charts are geometry for templates/parts.html, which draws them as SVG: nothing is loaded for them, and they are
-// there without JavaScript. Heights follow the square root where a first load would otherwise flatten everything after.
+// The charts are computed here and drawn as SVG by templates/parts.html: nothing is loaded for them, and they need no
+// JavaScript. Some heights are square roots, because a first load would otherwise make everything after it look flat.
 
 // runChart has a bar for each of the last runs, the oldest left: upwards the rows it read, downwards how long it took.
 type runChart struct {
@@ -28,7 +28,7 @@ type runBar struct {
 	Rows, RowsTop          int // height and y of the part above the line
 	Took                   int // height of the part below
 	Kind                   string
-	Marked                 bool // with a cross above: colour alone says nothing to some
+	Marked                 bool // with a cross above, for people who cannot see the colour
 	MarkX, MarkY, MarkSize int
 	Text                   string
 }
@@ -71,7 +71,7 @@ func newRunChart(id string, runs []warehouse.RunRecord, now time.Time) *runChart
 	return c
 }
 
-// scaled is a height by the square root, at least 1 so that there is something to point at.
+// scaled returns a height by the square root. It is at least 1, so that there is something to point at.
 func scaled(value, most float64, height int) int {
 	if most <= 0 || value <= 0 {
 		return 1
@@ -79,7 +79,7 @@ func scaled(value, most float64, height int) int {
 	return max(1, int(math.Round(math.Sqrt(value/most)*float64(height))))
 }
 
-// took is how long a run took, or has taken by now.
+// took returns how long a run took, or has taken until now.
 func took(r warehouse.RunRecord, now time.Time) time.Duration {
 	end := r.FinishedAt
 	if end.IsZero() {
@@ -88,7 +88,7 @@ func took(r warehouse.RunRecord, now time.Time) time.Duration {
 	return max(0, end.Sub(r.StartedAt))
 }
 
-// summary is a run in a few words.
+// summary returns a run in a few words.
 func summary(r warehouse.RunRecord, now time.Time) string {
 	text := fmt.Sprintf("%s, %s in %s", r.Outcome, wording.Plural(r.Totals.Read, "row"), wording.Span(took(r, now)))
 	if r.Outcome == warehouse.OutcomeRunning {
@@ -97,7 +97,7 @@ func summary(r warehouse.RunRecord, now time.Time) string {
 	return text
 }
 
-// describe is the chart in words, for those who do not see it.
+// describe returns the chart in words, for people who cannot see it.
 func describe(runs []warehouse.RunRecord, now time.Time) string {
 	var outcomes []string
 	times := map[string]int{}
@@ -119,10 +119,10 @@ type dayChart struct {
 	Text          string
 	Layers        []layer
 	Width, Height int
-	Bars          []dayBar // those that have a height
-	Days          []day    // the newest first: those that have something, for the table
+	Bars          []dayBar // without those of height 0
+	Days          []day    // for the table, the newest first: those that have something
 	First, Last   string
-	Scale         string // what the full height is
+	Scale         string // what the full height means
 }
 
 // layer is one of the things that are counted.
@@ -152,7 +152,7 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 		return nil
 	}
 	last := days[len(days)-1].Date
-	first := last.AddDate(0, 0, 1-leastDays) // a single day is not as wide as the page
+	first := last.AddDate(0, 0, 1-leastDays) // so that a single day is not as wide as the page
 	if days[0].Date.Before(first) {
 		first = days[0].Date
 	}

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestIncompleteRuns: they are neither a success nor a failure, and not told by their colour alone.
+// TestIncompleteRuns: incomplete runs are neither a success nor a failure, and not only their colour shows it.
 func TestIncompleteRuns(t *testing.T) {
 	t.Parallel()
 	run := warehouse.RunRecord{Outcome: warehouse.OutcomeIncomplete, StartedAt: noon, FinishedAt: noon.Add(time.Second),

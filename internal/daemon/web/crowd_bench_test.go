@@ -12,9 +12,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// BenchmarkCrowd is the pages of 50 accounts and 300 streams with all that is kept gone stale, as one who looks after a
-// minute has them, with the runs of half an hour and with those of weeks. It reports their size, and the time of the
-// processors that they take, the engine's too: that of the clock says little on a machine with other work.
+// BenchmarkCrowd loads the pages of 50 accounts and 300 streams when all kept answers are stale, as for somebody who
+// looks once a minute, with the runs of half an hour and with those of weeks. It reports the size of the pages and the
+// CPU time that they take, including the engine's. Wall-clock time would say little on a machine with other work.
 func BenchmarkCrowd(b *testing.B) {
 	for _, runs := range []int{9_000, 300_000} {
 		x := crowd(b, 50)
@@ -51,7 +51,7 @@ FROM numbers(%d)`, strings.Join(catalog.Names(), ","), more))
 	}
 }
 
-// cpuTime is what the process has used of the processors.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// jsonNames are the names of the fields of a type, with those of the types in it.
+// jsonNames returns the names of the fields of a type, and of the types in it.
 func jsonNames(of reflect.Type) []string {
 	switch of.Kind() {
 	case reflect.Pointer, reflect.Slice:

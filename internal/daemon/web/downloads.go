@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/report"
 )
 
-// download is a file that `dealhouse` writes as well: what it is called, and how it is made.
+// download is a file that the command `dealhouse` can write too: its name, and how it is made.
 type download struct {
 	name, format string
 	write        func(context.Context, io.Writer) error
@@ -23,7 +23,7 @@ type download struct {
 var formats = map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json",
 	"html": "text/html; charset=utf-8"}
 
-// formatOf reads the format of a download and, of CSV, its kind of rows.
+// formatOf reads the format of a download and, for CSV, its kind of rows.
 func formatOf(q url.Values, lists []string) (format, list string, err error) {
 	format, list = q.Get("format"), q.Get("list")
 	switch {
@@ -37,7 +37,7 @@ func formatOf(q url.Values, lists []string) (format, list string, err error) {
 	return format, list, nil
 }
 
-// give sends a file while it is being written: see attachment.
+// give sends a file while it is being made: see attachment.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Waits.Answer)
 	defer cancel()
@@ -63,7 +63,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	}
 }
 
-// fileName keeps of a name what every file system takes.
+// fileName replaces the characters of a name that some file systems do not allow.
 func fileName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
@@ -73,7 +73,7 @@ func fileName(name string) string {
 	}, name)
 }
 
-// writeReconciliation writes one as a file.
+// writeReconciliation writes a reconciliation in a format.
 func writeReconciliation(r report.Reconciliation, format, list string, to io.Writer) error {
 	switch format {
 	case "json":
@@ -84,7 +84,7 @@ func writeReconciliation(r report.Reconciliation, format, list string, to io.Wri
 	return r.WriteCSV(to, list)
 }
 
-// downloadPayouts gives the reconciliation of an account, or of all.
+// downloadPayouts sends the reconciliation of an account, or of all.
 func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "account", "format", "list")
 	var format, list string
@@ -112,7 +112,7 @@ func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// downloadPayout gives the reconciliation of one payout.
+// downloadPayout sends the reconciliation of one payout.
 func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	k, ok := payoutOf(r)
 	if !ok {
@@ -151,7 +151,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 		}})
 }
 
-// Kinds of rows of a statement, beside itself and the balances.
+// Kinds of rows of a statement, in addition to the statement itself and the balances.
 const (
 	listAges     = "ages"     // what is unpaid, by age
 	listChanges  = "changes"  // the changes of transactions behind the entries
@@ -160,7 +160,7 @@ const (
 	listBacktest = "backtest" // earlier payouts: their forecast by this method, and what was paid
 )
 
-// downloadStatement gives the statement of a month, or what is behind a figure of it.
+// downloadStatement sends the statement of a month, or the transactions behind a figure of it.
 func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	k, ok := s.statementOf(r)
 	if !ok {

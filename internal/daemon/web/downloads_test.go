@@ -14,11 +14,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// forEver is more rows than anybody waits for.
+// forEver is a number of rows that nobody waits for.
 const forEver = 1 << 40
 
-// repeating is a connection on which the changes of transactions have so many rows, all as the first, and then break
-// off.
+// repeating is a connection on which the changes of transactions have this many rows, all like the first
+// one, and then break off.
 type repeating struct {
 	driver.Conn
 	rows *atomic.Int64
@@ -48,8 +48,8 @@ func (r *repeatedRows) Next() bool {
 
 func (r *repeatedRows) Err() error { return errors.New("connection reset by peer") }
 
-// testCutOff lets the warehouse break off in the middle of a download, or never end: what is not whole does not look
-// it, and is not kept in memory.
+// testCutOff lets the warehouse break off in the middle of a download, or never end: an incomplete download does not
+// look complete, and is not kept in memory.
 func testCutOff(t *testing.T, b *bench) {
 	t.Helper()
 	const path = "/statements/acme/2026-03/download?format=csv&list=changes"
@@ -88,7 +88,7 @@ func testCutOff(t *testing.T, b *bench) {
 	}
 }
 
-// startDownload asks for a path, and leaves the body to be read.
+// startDownload requests a path, and leaves it to the caller to read the body.
 func (x *site) startDownload(t *testing.T, path string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.base+path, nil)
@@ -103,7 +103,7 @@ func (x *site) startDownload(t *testing.T, path string) *http.Response {
 	return answer
 }
 
-// old asks for a path as HTTP/1.0 does, and returns all that comes.
+// old requests a path by HTTP/1.0, and returns everything that arrives.
 func (x *site) old(t *testing.T, path string) string {
 	t.Helper()
 	address := strings.TrimPrefix(x.base, "http://")

@@ -16,8 +16,8 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// manyStreams is the number of streams from which on the status page shows healthy streams as one line for each
-// account, unless an account is chosen.
+// manyStreams is the number of streams from which on the status page shows healthy accounts as one line each,
+// unless an account is chosen.
 const manyStreams = 48
 
 // front is the status page: what needs a person comes first.
@@ -25,7 +25,7 @@ type front struct {
 	Chosen    string // the account; "": all
 	Filter    []filterLink
 	Accounts  []accountRows
-	Calm      []calmRow     // accounts that are well, where there are many
+	Calm      []calmRow     // accounts that are well, if there are many streams
 	Receivers []receiverRow // of notifications
 	About     about
 }
@@ -42,9 +42,9 @@ type filterLink struct {
 // accountRows are the streams of one account.
 type accountRows struct {
 	Account  string
-	Path     string // of its own page; "" on that
-	Forms    *forms // nil: nothing can be done
-	Findings string // about payouts that stand; "" when none do
+	Path     string // of the account's own page; "" on that page
+	Forms    *forms // nil: there is nothing to do
+	Findings string // present findings about payouts; "" if there are none
 	Errors   []sharedError
 	Streams  []streamRow
 	Rest     string // the streams that are not shown
@@ -57,19 +57,19 @@ type sharedError struct {
 	Text    string
 }
 
-// calmRow is an account of which nothing is wrong.
+// calmRow is an account in which nothing is wrong.
 type calmRow struct {
 	Account, Path, Text, Findings string
 }
 
-// about is the daemon itself. What is not known is "".
+// about describes the daemon itself. Something unknown is "".
 type about struct{ Version, Up, Memory, Disk string }
 
 // trouble orders states: what needs a person most comes first.
 var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting,
 	stateFine, statePaused, stateDisabled, stateRemoved}
 
-// need ranks a stream by what a person has to know first.
+// need returns the state of a stream by which it is ordered: what a person must know first.
 func (st *streamState) need() state {
 	if st.state == stateFine && len(st.failedChecks()) > 0 {
 		return stateDoubtful
@@ -77,7 +77,7 @@ func (st *streamState) need() state {
 	return st.state
 }
 
-// rank is the place of a stream among the others.
+// rank returns the place of a stream in the order of trouble.
 func (st *streamState) rank() int { return slices.Index(trouble, st.need()) }
 
 // troubled reports whether a stream needs a person.
@@ -101,7 +101,7 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 	return names, of
 }
 
-// status is the status page.
+// status serves the status page.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	runs, openings := s.answers.charts.last(struct{}{}), s.answers.openings.last(struct{}{})
 	o := s.answers.overview(r.Context(),
@@ -149,7 +149,7 @@ func streamPath(id warehouse.StreamID) string {
 	return "/streams/" + url.PathEscape(id.Account) + "/" + url.PathEscape(id.Stream)
 }
 
-// target is where the headline leads: to the stream, or to the account, that it is about. "" is nowhere.
+// target returns where the headline leads: to the stream, or to the account, that it is about. "" means nowhere.
 func (o *overview) target(names []string, of map[string][]*streamState) string {
 	if len(names) == 0 || !of[names[0]][0].troubled() {
 		return ""
@@ -178,7 +178,7 @@ func filterLinks(names []string, of map[string][]*streamState, chosen string) []
 	return links
 }
 
-// accountRows shows the streams of an account; fold leaves out those that are well.
+// accountRows returns the rows of the streams of an account. If fold is set, it leaves out those that are well.
 func (o *overview) accountRows(account string, streams []*streamState, openings warehouse.Openings,
 	fold bool) accountRows {
 	rows := accountRows{Account: account}
@@ -236,13 +236,13 @@ var (
 	count     = regexp.MustCompile(`\d+`)
 )
 
-// plain is an error without what differs between the streams of an account.
+// plain returns an error without the parts that differ between the streams of an account.
 func plain(text, account string) string {
 	text = strings.TrimPrefix(text, "account "+account+": ")
 	return requested.ReplaceAllString(operation.ReplaceAllString(text, ""), "")
 }
 
-// essence is the part of an error by which two errors count as equal.
+// essence returns the part of an error by which two errors count as equal.
 func essence(text, account, stream string) string {
 	text = plain(text, account)
 	for _, name := range []string{stream, spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
@@ -254,7 +254,7 @@ func essence(text, account, stream string) string {
 // badgeLink leads to what waits for a person.
 type badgeLink struct{ Text, Path string }
 
-// badge is a number of things that wait for a person; "" when none do.
+// badge returns a number of things that wait for a person, "" if there are none.
 func badge(n uint64, of string) string {
 	if n == 0 {
 		return ""
@@ -277,7 +277,7 @@ func (o *overview) calm(streams []*streamState) string {
 	return strings.Join(parts, ", ")
 }
 
-// about says how the daemon is.
+// about returns the daemon's version, uptime, memory and disk use.
 func (s *Server) about(o *overview) about {
 	a := about{Version: s.o.Version, Up: wording.Long(max(0, o.local.Sub(s.began)))}
 	if n := residentMemory(); n > 0 {
@@ -289,8 +289,8 @@ func (s *Server) about(o *overview) about {
 	return a
 }
 
-// residentMemory is what this process has of the machine's memory, in bytes, the embedded engine included; 0: not
-// known.
+// residentMemory returns how much of the machine's memory this process uses, in bytes, the embedded
+// engine included; 0: not known.
 func residentMemory() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

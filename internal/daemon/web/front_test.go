@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// crowd makes a warehouse with the books of so many accounts, 30 runs of each stream, all well but for some, and a
-// daemon that knows them.
+// crowd makes a warehouse with the records of this number of accounts, with 30 runs of each stream, most of them
+// successful, and a daemon that knows these streams.
 func crowd(t testing.TB, accounts int) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -26,7 +26,8 @@ func crowd(t testing.TB, accounts int) *bench {
 				Schedule: "*/5 * * * *", Next: time.Now().Add(4 * time.Minute), StaleAfter: time.Hour})
 		}
 	}
-	// Of account 7 the last run of each stream failed, by a refused key; of account 31 that of the coupons was guarded.
+	// In account 7 the last run of each stream failed because the key was refused. In account 31 a guard stopped the
+	// last run of the coupons.
 	err := b.w.Conn().Exec(t.Context(), fmt.Sprintf(`INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, rows_read, inserted, would_delete, error, version)
 SELECT 'account-' || leftPad(toString(intDiv(number, 180)), 2, '0') AS account, splitByChar(',', '%s')[intDiv(number, 30) %% 6 + 1] AS stream, generateUUIDv4(), 'snapshot',
     now64(3) - toIntervalMinute(30 - number %% 30) AS started_at, started_at + toIntervalSecond(1),
@@ -40,7 +41,8 @@ FROM numbers(%d)`, strings.Join(catalog.Names(), ","), 180*accounts))
 	return b
 }
 
-// With many accounts, what needs a person comes first, an error that is one is shown once, and the rest is a line each.
+// With many accounts, what needs a person comes first, an error of several streams is shown once, and the other
+// accounts are one line each.
 func TestManyAccounts(t *testing.T) {
 	t.Parallel()
 	b := crowd(t, 50)
@@ -67,7 +69,7 @@ func TestManyAccounts(t *testing.T) {
 	if !x.answers.charts.last(struct{}{}).at.IsZero() {
 		t.Error("the runs of charts are read where no chart is shown")
 	}
-	// What is asked beside the books is asked at the same time: each of the two waits for the other.
+	// The other questions of a page are asked at the same time: here, each of the two waits for the other.
 	met := make(chan struct{})
 	meet := func(context.Context) {
 		select {
@@ -166,7 +168,7 @@ func TestHeadlineLeads(t *testing.T) {
 	}
 }
 
-// Errors are one when they differ by nothing but where they were met.
+// Errors count as equal if they differ only in where they occurred.
 func TestErrorsThatAreOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

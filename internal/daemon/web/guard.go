@@ -13,18 +13,18 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// policyOfForms is that of pages with forms, which send to where they come from.
+// policyOfForms is the policy of pages with forms, which may be sent to their own origin.
 var policyOfForms = strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1)
 
 // gate decides who gets in, and which requests come from our own pages.
 type gate struct {
 	o        *Options
-	loopback bool   // only this machine reaches the listener
+	loopback bool   // only this machine can reach the listener
 	secret   []byte // of the tokens in forms
 	crossing *http.CrossOriginProtection
 }
 
-// guard stands before every handler.
+// guard checks each request before its handler.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -59,11 +59,11 @@ func (g *gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isProbe names what orchestrators ask for, which cannot give a password.
+// isProbe reports whether an address is for orchestrators, which cannot give a password.
 func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" }
 
-// authorized reports whether the request has the credentials, or none are asked for. It takes the same time whatever is
-// wrong with them.
+// authorized reports whether the request has the credentials, or none are needed. It takes the same time
+// whatever is wrong with them.
 func (g *gate) authorized(r *http.Request) bool {
 	if !g.o.secured() {
 		return true
@@ -77,9 +77,9 @@ func equal(a, b string) int {
 	return subtle.ConstantTimeCompare(x[:], y[:])
 }
 
-// hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could let
-// their own name point to 127.0.0.1, and the browser of a user on this machine would read this page for them. With
-// credentials, the browser has none for that name.
+// hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could make a
+// host name of their own resolve to 127.0.0.1, and then the browser of a user on this machine would read this page for
+// them. With credentials this cannot happen, because the browser has none for that name.
 func (g *gate) hostAllowed(host string) bool {
 	return !g.loopback || g.o.secured() || host == "" || loopback.Requested(host)
 }

@@ -16,7 +16,7 @@ type readiness struct {
 	Reasons []string `json:"reasons"`
 }
 
-// readyz says whether the daemon can work, and why not.
+// readyz answers whether the daemon can work, and if not, why.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	err := s.answers.ready.get(r.Context(), struct{}{}).err
 	switch {
@@ -30,10 +30,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reasons takes joined errors apart: each stands on a line of its own.
+// reasons splits joined errors: each is on a line of its own.
 func reasons(err error) []string { return strings.Split(err.Error(), "\n") }
 
 func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte(text)) // a viewer who has left is no error
+	_, _ = w.Write([]byte(text)) // it is no error if the viewer has left
 }

@@ -23,7 +23,7 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// The connections of the browsers of these tests end when they notice.
+// The connections of the browsers in these tests may end late.
 func TestMain(m *testing.M) {
 	enginetest.Main(m, enginetest.Options{Leaks: []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// bench is a simulated API, a warehouse, and what a daemon knows of the runs between them.
+// bench is a simulated API, a warehouse, and what a daemon knows about the runs between them.
 type bench struct {
 	*apisim.Sim
 	w       *warehouse.Warehouse
@@ -40,7 +40,7 @@ type bench struct {
 
 	mu      sync.Mutex
 	streams []Stream
-	stands  time.Time     // where the clock stands still; zero: it goes on
+	stands  time.Time     // the time at which the clock stands still; zero: it runs
 	clock   time.Duration // added to that
 	ready   error
 }
@@ -78,17 +78,17 @@ func newBenchAt(t testing.TB, world time.Time) *bench {
 	return b
 }
 
-// loaded is how many rows of a stream a complete run finds.
+// loaded returns how many rows of a stream a complete run finds.
 func (b *bench) loaded(account, stream string) uint64 { return uint64(b.Count(stream, account)) }
 
-// narrow leaves only some streams in the configuration, unless a wide sample is asked for: each run costs its time.
+// narrow leaves only some streams in the configuration, unless a wide sample is requested, because each run takes time.
 func (b *bench) narrow(streams ...string) {
 	if !enginetest.Wide() {
 		b.streams = slices.DeleteFunc(b.streams, func(s Stream) bool { return !slices.Contains(streams, s.Stream) })
 	}
 }
 
-// configured are the streams of an account.
+// configured returns the streams of an account.
 func (b *bench) configured(account string) (streams []string) {
 	for _, s := range b.streams {
 		if s.Account == account {
@@ -107,14 +107,14 @@ func (b *bench) find(account, stream string) *Stream {
 	return nil
 }
 
-// change changes what the daemon knows of a stream.
+// change changes what the daemon knows about a stream.
 func (b *bench) change(account, stream string, f func(*Stream)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(b.find(account, stream))
 }
 
-// note is the progress of runs, as the daemon keeps it.
+// note keeps the progress of runs, as the daemon does.
 func (b *bench) note(p syncer.Progress) {
 	b.change(p.Account, p.Stream, func(s *Stream) {
 		if p.Phase == syncer.PhaseDone || p.Phase == syncer.PhaseFailed {
@@ -128,7 +128,8 @@ func (b *bench) note(p syncer.Progress) {
 	})
 }
 
-// now must be called with the lock. What it gives does not depend on how fast the machine is, unless the clock goes on.
+// now must be called with the lock. The time that it returns does not depend on the speed of the
+// machine, unless the clock runs.
 func (b *bench) now() time.Time {
 	if b.stands.IsZero() {
 		return time.Now().Add(b.clock)
@@ -142,7 +143,7 @@ func (b *bench) pass(d time.Duration) {
 	b.clock += d
 }
 
-// sync runs streams of an account, all without a name, and returns their errors by stream.
+// sync runs streams of an account, all of them if none is named, and returns their errors by stream.
 func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams ...string) map[string]error {
 	t.Helper()
 	if len(streams) == 0 {
@@ -167,7 +168,7 @@ func (b *bench) sync(ctx context.Context, t *testing.T, account string, streams 
 	return errs
 }
 
-// mustSync wants all to succeed.
+// mustSync calls sync, and wants all runs to succeed.
 func (b *bench) mustSync(t *testing.T, account string, streams ...string) {
 	t.Helper()
 	if errs := b.sync(t.Context(), t, account, streams...); len(errs) > 0 {
@@ -201,7 +202,7 @@ type site struct {
 	base   string
 	client *http.Client
 	log    *buffer
-	vanish func() // ends it
+	vanish func() // ends the server
 }
 
 // buffer is a log that may be written while it is read.
@@ -222,11 +223,11 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// patient are waits that no machine is too slow for.
+// patient has time limits that are long enough for any machine.
 var patient = Waits{Read: patience, Detail: patience, Compare: patience, Viewer: patience, Act: patience,
 	Header: patience, Request: patience, Answer: 2 * patience, Drain: patience}
 
-// patience is how long a test waits for what has to come.
+// patience is how long a test waits for something that must happen.
 const patience = 10 * time.Minute
 
 // serve serves the bench until the test ends.
@@ -273,7 +274,7 @@ func (b *bench) serve(t testing.TB, change func(*Options)) *site {
 	return x
 }
 
-// get asks for a path and returns the answer and its body.
+// get requests a path and returns the answer and its body.
 func (x *site) get(t *testing.T, path string, change ...func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.base+path, nil)
@@ -313,5 +314,5 @@ func (x *site) json(t *testing.T, path string, to any) {
 	}
 }
 
-// fresh lets what is kept go stale.
+// fresh lets so much time pass that kept answers are stale.
 func (b *bench) fresh() { b.pass(countsFor) }

@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// chartRuns is how many runs of a stream the chart of the overview has.
+// chartRuns is how many runs of a stream the chart on the status page shows.
 const chartRuns = 30
 
 // mostChartRuns bounds how many runs of all streams are read for charts.
@@ -19,7 +19,7 @@ const mostChartRuns = 100_000
 
 // bookkeeping is what the warehouse knows about all streams.
 type bookkeeping struct {
-	now       time.Time // by the clock of the warehouse; zero when nothing ever ran
+	now       time.Time // by the clock of the warehouse; zero if nothing ever ran
 	standings []warehouse.StreamStatus
 	guarded   []warehouse.GuardedRun
 }
@@ -35,7 +35,7 @@ func (a *answers) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeepin
 	return b, err
 }
 
-// charts are the last runs of each stream, the newest first.
+// charts has the last runs of each stream, the newest first.
 type charts map[warehouse.StreamID][]warehouse.RunRecord
 
 func (a *answers) readCharts(ctx context.Context, _ struct{}) (charts, error) {
@@ -63,28 +63,28 @@ func (a *answers) readChecks(ctx context.Context, _ struct{}) (map[warehouse.Str
 // overview is the state of everything: what the daemon knows, joined with what the warehouse knows.
 type overview struct {
 	local   time.Time          // this machine's clock
-	now     time.Time          // the warehouse's, carried forward since it was asked; it dates all that comes from there
+	now     time.Time          // the warehouse's clock, carried forward since it was asked; for all times from there
 	known   time.Time          // when the warehouse last answered, by this machine's clock; zero: never
 	problem error              // why it does not answer now
-	room    *warehouse.Storage // of an embedded warehouse; nil: not known, or a server's
+	room    *warehouse.Storage // of an embedded warehouse; nil: not known, or a server
 	streams []streamState
 }
 
-// streamState is where one stream stands. Streams that ran once and are no longer configured are among them.
+// streamState is the state of one stream. It may have run once and be no longer configured.
 type streamState struct {
 	Stream
 	id         warehouse.StreamID
 	configured bool
 	state      state
-	standing   warehouse.StreamStatus // zero when it never ran, or nothing is known
+	standing   warehouse.StreamStatus // zero if it never ran, or nothing is known
 	rows       *uint64                // nil: not known
-	runs       []warehouse.RunRecord  // of its chart, the newest first; nil where none is shown
+	runs       []warehouse.RunRecord  // of its chart, the newest first; nil if no chart is shown
 	checks     []warehouse.Check      // the newest of each kind, those that failed first
-	guarded    *warehouse.GuardedRun  // waits for consent; nil: none does
+	guarded    *warehouse.GuardedRun  // a run that waits for consent; nil: none
 }
 
-// failedChecks are the checks of what is loaded that do not hold. They do not change the state of the stream
-// (quality_checks).
+// failedChecks returns the checks of the loaded data that failed. They do not change the state of the
+// stream (quality_checks).
 func (st *streamState) failedChecks() []warehouse.Check {
 	for i, c := range st.checks {
 		if c.OK {
@@ -94,8 +94,8 @@ func (st *streamState) failedChecks() []warehouse.Check {
 	return st.checks
 }
 
-// overview asks where everything stands, and then, if the warehouse answers, what a page asks besides: at the same time,
-// since most of a question's time is its planning.
+// overview asks for the state of everything. Then, if the warehouse answers, it calls besides, which asks what else a
+// page needs. All that is asked at the same time, because most of a query's time is its planning.
 func (a *answers) overview(ctx context.Context, besides ...func(context.Context)) overview {
 	books := a.books.get(ctx, struct{}{})
 	counts, checks, room := a.counts.last(struct{}{}), a.checks.last(struct{}{}), answer[warehouse.Storage]{}
@@ -147,14 +147,14 @@ func (a *answers) overview(ctx context.Context, besides ...func(context.Context)
 	return o
 }
 
-// chart gives each stream the runs that its chart shows.
+// chart sets the runs that each stream's chart shows.
 func (o *overview) chart(c charts) {
 	for i := range o.streams {
 		o.streams[i].runs = c[o.streams[i].id]
 	}
 }
 
-// find is the stream of that name, or nil.
+// find returns the stream with this id, or nil.
 func (o *overview) find(id warehouse.StreamID) *streamState {
 	for i := range o.streams {
 		if o.streams[i].id == id {
@@ -164,10 +164,10 @@ func (o *overview) find(id warehouse.StreamID) *streamState {
 	return nil
 }
 
-// age is how long ago the stream last succeeded, nil when it never did.
+// age returns how long ago the stream last succeeded, nil if it never did.
 func (o *overview) age(st *streamState) *time.Duration { return o.since(st.standing.LastSuccess) }
 
-// lag is how old the visible data is: by the watermark if there is one, else by the last success.
+// lag returns how old the visible data is: by the watermark if there is one, else by the last success.
 func (o *overview) lag(st *streamState) *time.Duration {
 	if st.standing.Watermark != nil {
 		return o.since(st.standing.Watermark)

@@ -11,17 +11,17 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// page is what every page has.
+// page has what every page needs.
 type page struct {
 	Title   string
 	Nav     []navItem
-	Refresh int // milliseconds until a live page looks again
+	Refresh int // milliseconds until a live page is loaded again
 	State   state
 	Summary string
 	AsOf    moment
 	Problem string  // why the warehouse does not answer
 	Target  string  // where the summary leads; "": nowhere
-	Said    *notice // what came of an action; nil: nothing is to be said
+	Said    *notice // the result of an action; nil: none
 	Assets  assets
 	Body    any
 }
@@ -35,7 +35,7 @@ type navItem struct {
 var navigation = []navItem{{Path: "/", Name: "Status"}, {Path: timelinePage, Name: "Timeline"},
 	{Path: "/payouts", Name: "Payouts"}, {Path: actionsPage, Name: "Actions"}}
 
-// navAt is the navigation as a page shows it.
+// navAt returns the navigation as the page at a path shows it.
 func navAt(path string) []navItem {
 	var nav []navItem
 	for _, item := range navigation {
@@ -46,7 +46,7 @@ func navAt(path string) []navItem {
 }
 
 const (
-	refreshRunning = 1500 // a run is under way: its progress moves
+	refreshRunning = 1500 // a run is under way: its progress changes
 	refreshIdle    = 5000
 )
 
@@ -62,10 +62,10 @@ func (out *replies) newPage(o *overview, path, title string, body any) page {
 	return p
 }
 
-// moment is a point in time as people read it: how long ago, with the exact time behind.
+// moment is a time as text for people: how long ago it was, and the exact time.
 type moment struct{ Words, Exact, Short, ISO string }
 
-// moment is a time by the clock of the warehouse, localMoment one by this machine's.
+// moment is for a time by the clock of the warehouse, localMoment for one by this machine's.
 func (o *overview) moment(t time.Time) moment      { return momentAt(t, o.now) }
 func (o *overview) localMoment(t time.Time) moment { return momentAt(t, o.local) }
 
@@ -85,7 +85,7 @@ func (o *overview) optionalMoment(t *time.Time) *moment {
 	return &m
 }
 
-// streamRow is a stream on the overview, and at the top of its own page.
+// streamRow is a stream on the status page, and at the top of its own page.
 type streamRow struct {
 	Account, Stream string
 	Name            string // for people
@@ -99,19 +99,19 @@ type streamRow struct {
 	Schedule        string
 	Note            string // what is wrong
 	NoteSince       *moment
-	WouldDelete     string // rows that the guarded run would have deleted; "" when no guard has stopped it
-	Faults          string // how many runs failed, to be followed by NoteSince
+	WouldDelete     string // rows that the guarded run would have deleted; "" if no guard has stopped it
+	Faults          string // how many runs failed; NoteSince is shown after it
 	Checks          []checkRow
-	Shared          bool       // the note is that of other streams, too, and is shown once for all
+	Shared          bool       // other streams have the same note, which is shown once for all
 	Rejects         *badgeLink // open ones
 	Scope           *scopeRow  // nil: all of the stream is loaded
 	Paused          *pausedRow
-	Forms           *forms // nil: nothing can be done
+	Forms           *forms // nil: there is nothing to do
 	Chart           *runChart
 	Progress        *progress
 }
 
-// checkRow is a check of what is loaded, as its newest outcome has it.
+// checkRow is the newest outcome of a check of the loaded data.
 type checkRow struct {
 	Name, RunID     string
 	Failed          bool
@@ -120,7 +120,7 @@ type checkRow struct {
 	At              moment
 }
 
-// pausedRow is who has paused a stream.
+// pausedRow says who has paused a stream.
 type pausedRow struct {
 	By, Reason string
 	Since      moment
@@ -130,7 +130,7 @@ type pausedRow struct {
 // progress is how far a run under way is.
 type progress struct {
 	Words      string
-	Value, Max uint64 // Max 0: how much there is to do is not known
+	Value, Max uint64 // Max 0: it is not known how much there is to do
 }
 
 func (o *overview) row(st *streamState) streamRow {
@@ -207,7 +207,7 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words += ", " + wording.Plural(uint64(p.Windows.Done), "window") + " of " + wording.Count(uint64(n))
 		return out
 	}
-	// A stream that is read as a whole is probably about as long as the last time.
+	// A stream that is read as a whole probably has about as many rows as the last time.
 	for _, r := range st.runs {
 		if r.Outcome == warehouse.OutcomeSuccess && r.RequestedAfter.IsZero() && r.Mode != warehouse.ModeFull &&
 			r.Mode != warehouse.ModeBackfill && r.Totals.Read > 0 {
@@ -223,7 +223,7 @@ type streamPage struct {
 	streamRow
 	Error    string // why the details cannot be shown
 	Runs     []runRow
-	Guarded  bool // one of the runs was kept from deleting
+	Guarded  bool // a guard has stopped one of the runs from deleting
 	Changes  *dayChart
 	ByDay    *dayChart
 	Rejects  []rejectRow
@@ -247,8 +247,8 @@ type rejectRow struct {
 	Key, Field, Reason, Raw string
 	Cut                     string // the full length, if the text is cut
 	Seen                    moment
-	Times                   string // when it is more than one
-	First                   moment // of them
+	Times                   string // if it is more than one
+	First                   moment // the first time
 	Page                    uint32
 	RunID                   string
 }
@@ -259,7 +259,7 @@ const (
 	shownDays    = 60
 )
 
-// details are what the page of a stream shows beyond the overview.
+// details has what the page of a stream shows in addition to the status page.
 type details struct {
 	runs    []warehouse.RunRecord
 	changes []warehouse.DayChanges
@@ -285,7 +285,7 @@ func (a *answers) readDetails(ctx context.Context, id warehouse.StreamID) (d det
 	return d, err
 }
 
-// stream is the page of one stream.
+// stream serves the page of one stream.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	runs := s.answers.charts.last(struct{}{})
 	o := s.answers.overview(r.Context(), func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) })
@@ -299,7 +299,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	body := streamPage{streamRow: o.row(st), MaxRuns: shownRuns, MaxShown: shownRejects}
 	body.Forms = s.formsOf(st, "stream")
 	d := s.answers.details.last(id)
-	if o.problem == nil { // otherwise it would only take the time-out once more
+	if o.problem == nil { // otherwise it would only wait for the time-out once more
 		d = s.answers.details.get(r.Context(), id)
 	}
 	body.Error = explain(d.err)

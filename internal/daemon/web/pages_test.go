@@ -22,7 +22,7 @@ import (
 	"dealhouse/internal/warehouse/warehousetest"
 )
 
-// hostile stands where upstream may write anything.
+// hostile is used wherever the service may write anything.
 const hostile = `<script>alert(1)</script>`
 
 const escaped = `&lt;script&gt;alert(1)&lt;/script&gt;`
@@ -43,7 +43,7 @@ func poison(t *testing.T, b *bench) {
 }
 
 // TestEscaping lets hostile text come from everywhere it can: records, errors of the service, errors of this process,
-// the configuration's schedule. The pages that have it are also those whose headers are looked at.
+// the configuration's schedule. It checks the headers of these pages too.
 func TestEscaping(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -66,7 +66,7 @@ func TestEscaping(t *testing.T) {
 	t.Run("headers", func(t *testing.T) { testHeaders(t, x) })
 }
 
-// testEscaped wants hostile text to be text, and all of it to be shown.
+// testEscaped wants hostile text to be shown as text, and all of it.
 func testEscaped(t *testing.T, x *site) {
 	t.Helper()
 	for path, least := range map[string]int{"/": 5, "/streams/acme/coupons": 5, "/streams/globex/coupons": 2,
@@ -88,7 +88,7 @@ func testEscaped(t *testing.T, x *site) {
 	}
 }
 
-// TestPages reads what the pages say of streams in different states.
+// TestPages reads what the pages say about streams in different states.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 	wantText(t, x.page(t, "/streams/acme/transactions"), "Transactions by day of sale", "at most", `title="2`)
 	wantText(t, x.page(t, "/streams/acme/products"), "Product prices by day")
 
-	// A run under way shows how far it is: as far as the last one was long.
+	// A run under way shows how far it is, compared with the length of the last run.
 	b.change("acme", "products", func(s *Stream) {
 		s.Since = b.now().Add(-90 * time.Second)
 		s.Running = &syncer.Progress{Phase: syncer.PhaseReading, Totals: warehouse.Totals{Pages: 2, Read: 40, Bytes: 46_000}}
@@ -172,7 +172,7 @@ func (b *bench) wrapped(t *testing.T, wrap func(driver.Conn) driver.Conn) *wareh
 	return warehousetest.Again(t, b.w, warehouse.Options{Wrap: wrap})
 }
 
-// TestUnreachable takes the warehouse away: pages show what was known, and say so (web-4).
+// TestUnreachable makes the warehouse unreachable: pages show what was known, and say so (web-4).
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -198,7 +198,7 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
 
-	// A daemon that has never reached it knows its configuration.
+	// A daemon that has never reached the warehouse still knows its configuration.
 	y := b.serve(t, through)
 	wantText(t, y.page(t, "/"), "The warehouse does not answer.", "connection refused", ">Unknown<", "No runs known")
 	wantText(t, y.page(t, "/streams/acme/coupons"), "The warehouse does not answer (")
@@ -209,7 +209,8 @@ func TestUnreachable(t *testing.T) {
 	wantText(t, y.page(t, "/"), "All is fine")
 }
 
-// TestNoServer names a server that is not there: the reason is told at once, without the statement that it was for.
+// TestNoServer names a server that does not exist: the page gives the reason at once, without
+// the statement that failed.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

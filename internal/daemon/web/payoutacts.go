@@ -16,7 +16,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// rules are the rules of the reconciliation in the configuration in force.
+// rules returns the rules of the reconciliation from the configuration in force.
 func (a *answers) rules() report.Filter {
 	return report.Filter{OverdueAfter: a.o.OverdueAfter(), Tolerances: a.o.Tolerances()}
 }
@@ -32,7 +32,7 @@ type payoutRequest struct {
 	Seen      string      `json:"seen"`
 }
 
-// payoutRequestOf reads one from a form. A matter is its kind, and its currency where it has one.
+// payoutRequestOf reads a request from a form. The field matter is the kind, and the currency if there is one.
 func payoutRequestOf(form url.Values) payoutRequest {
 	q := payoutRequest{PayoutID: json.Number(form.Get("payout_id")), Code: form.Get("code"),
 		Tolerance: json.Number(form.Get("tolerance")), Month: form.Get("month"), Seen: form.Get("seen")}
@@ -40,14 +40,14 @@ func payoutRequestOf(form url.Values) payoutRequest {
 	return q
 }
 
-// aboutPayouts reports whether an action is one of accounting. The warehouse has all that it needs.
+// aboutPayouts reports whether an action is about payouts. Such an action needs only the warehouse, not the daemon.
 func aboutPayouts(action string) bool {
 	return action == warehouse.ActionAcknowledge || action == warehouse.ActionCloseMonth
 }
 
-// actOnPayouts writes what an operator asks for, as `dealhouse reconcile` does, and then records the action. If the
-// record is missing, repeating the request does no harm: there is nothing left to do, or the state is no longer the one
-// that the operator saw.
+// actOnPayouts writes what an operator requests, as `dealhouse reconcile` does, and then records the action. If
+// recording fails, repeating the request does no harm: there is nothing left to do, or the state is no longer the
+// one that the operator saw.
 func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
 	op.accounting.Lock()
 	defer op.accounting.Unlock()
@@ -77,7 +77,7 @@ func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehou
 	return acted, nil
 }
 
-// about is an acknowledgement in one line.
+// about returns an acknowledgement in one line.
 func (q payoutRequest) about() string {
 	text := fmt.Sprintf("payout %s as %s", q.PayoutID, spaced(q.Code))
 	if q.Kind != "" {
@@ -157,7 +157,7 @@ func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acte
 		statement.Hash())}, nil
 }
 
-// whyRefused is a refusal as requests are answered.
+// whyRefused returns the error by which a refusal is answered.
 func whyRefused(r *report.RefusedError) error {
 	switch r.Why {
 	case report.NotThere:

@@ -23,7 +23,7 @@ func (x *site) asOps(t *testing.T, path string) (int, string) {
 	return answer.StatusCode, body
 }
 
-// testPayoutPages looks at the pages of payouts and months, and for such that are not there.
+// testPayoutPages loads the pages of payouts and months, and of some that do not exist.
 func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	t.Helper()
 	for path, wants := range map[string][]string{
@@ -98,7 +98,7 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	}
 }
 
-// testDownloads wants files to be what the commands write.
+// testDownloads wants files to be the same as those that the commands write.
 func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 	t.Helper()
 	r = r.Of("acme")
@@ -177,7 +177,7 @@ func (x *site) ask(t *testing.T, body string, change ...func(*http.Request)) (in
 	return answer.StatusCode, acted, text
 }
 
-// testAcknowledge acknowledges from the page and by the API, and tries all that must not.
+// testAcknowledge acknowledges from the page and by the API, and tries everything that must be refused.
 func testAcknowledge(t *testing.T, b *bench, x *site) {
 	t.Helper()
 	count := func() int {
@@ -223,7 +223,7 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 		"other without a note":            {strings.Replace(with("code", "other"), "reason=", "x=", 1), "needs a note"},
 		"a tolerance below 0":             {with("tolerance", "-1"), "not below 0"},
 		"a tolerance that is none":        {with("tolerance", "many"), "tolerance"},
-		"another state":                   {with("seen", "0123"), "not what was looked at"},
+		"another state":                   {with("seen", "0123"), "has changed since you looked at it"},
 		"a payout of another account":     {with("account", "globex"), "there is no payout 9001"},
 		"an id with a slash":              {with("payout_id", "9001/2"), "number of a payout"},
 		"a month":                         {with("month", "2026-02"), "about a payout"},

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// shownTransactions is how many transactions a page of a payout or of a figure shows; the CSV has all.
+// shownTransactions is how many transactions the page of a payout or of a figure shows at most. The CSV has all.
 const shownTransactions = 200
 
 // payoutKey names a payout.
@@ -23,7 +23,7 @@ type payoutKey struct {
 	id      int64
 }
 
-// payoutDetails are what the page of a payout shows: as much of it as fits on the page.
+// payoutDetails has what the page of a payout shows, and no more than fits on the page.
 type payoutDetails struct {
 	there bool
 	body  payoutBody
@@ -41,7 +41,7 @@ type payoutBody struct {
 	Matters           []matterRow
 	Exceptions        []paidRow
 	Transactions      []paidRow
-	More              string // transactions that are not shown; "" when all are
+	More              string // transactions that are not shown; "" if all are shown
 	Totals            []report.Total
 	ThreeWay          threeWayTable
 	History           []event
@@ -49,7 +49,7 @@ type payoutBody struct {
 	Error             string
 }
 
-// matterRow is something to look at about a payout.
+// matterRow is a matter of a payout that a person has to look at, or has acknowledged.
 type matterRow struct {
 	Value        string // as the form sends it
 	Kind         string
@@ -69,7 +69,7 @@ type paidRow struct {
 // event is something that happened to a payout.
 type event struct{ At, What, Who string }
 
-// ackForm is what an operator can do with a payout.
+// ackForm is the form by which an operator acknowledges a payout.
 type ackForm struct {
 	Token, Seen, Account, ID string
 	Open                     []matterRow
@@ -135,7 +135,7 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	return b
 }
 
-// firstOf is as much of a list as a page shows.
+// firstOf returns as much of a list as a page shows.
 func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)] }
 
 func newMatterRow(m report.Matter) matterRow {
@@ -161,7 +161,7 @@ func newMatterRow(m report.Matter) matterRow {
 	return row
 }
 
-// historyOf is what happened to a payout, the last first.
+// historyOf returns what happened to a payout, the last event first.
 func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehouse.Acknowledgement) []event {
 	all := []event{{At: exact(p.FirstSeenAt), What: "first loaded"}}
 	if p.AlteredAt != nil {
@@ -189,14 +189,14 @@ func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehous
 	return all
 }
 
-// payoutOf reads which payout an address is of.
+// payoutOf reads which payout an address is about.
 func payoutOf(r *http.Request) (payoutKey, bool) {
 	id, err := strconv.ParseInt(r.PathValue("payout"), 10, 64)
 	k := payoutKey{r.PathValue("account"), id}
-	return k, err == nil && r.PathValue("payout") == strconv.FormatInt(id, 10) && k.account != "" // one address for each
+	return k, err == nil && r.PathValue("payout") == strconv.FormatInt(id, 10) && k.account != "" // one address per payout
 }
 
-// payoutPage is the page of one payout.
+// payoutPage serves the page of one payout.
 func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
 	k, ok := payoutOf(r)
 	if !ok {
@@ -205,7 +205,7 @@ func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
 	}
 	o := s.answers.overview(r.Context())
 	known := s.answers.onePayout.last(k)
-	if o.problem == nil { // otherwise it would only take the time-out once more
+	if o.problem == nil { // otherwise it would only wait for the time-out once more
 		known = s.answers.onePayout.get(r.Context(), k)
 	}
 	body := known.value.body

@@ -16,14 +16,14 @@ import (
 
 const (
 	shownPayouts = 200 // of each account
-	shownOthers  = 20  // months and payouts of transactions that are in no payout that is there, of each account
+	shownOthers  = 20  // overdue months and missing payouts, of each account
 )
 
-// reconciliation is what the page of payouts shows: no more of it is kept, however many payouts there are.
+// reconciliation is what the page of payouts shows. No more is kept, however many payouts there are.
 type reconciliation struct{ accounts []accountPayouts }
 
-// accountPayouts are the payouts of one account, and its transactions that should be in one. The words and amounts are
-// those of `dealhouse reconcile`.
+// accountPayouts has the payouts of one account, and its transactions that should be in one. Words and amounts are the
+// same as in `dealhouse reconcile`.
 type accountPayouts struct {
 	Account   string
 	State     state
@@ -37,7 +37,7 @@ type accountPayouts struct {
 	MoreOther int
 }
 
-// payoutMonth are the payouts whose period ended in a month.
+// payoutMonth has the payouts whose period ended in a month.
 type payoutMonth struct {
 	Month, Title string // Month as 2026-03; "": not known
 	Payouts      []payoutRow
@@ -52,13 +52,13 @@ type payoutRow struct {
 	Advice        string
 }
 
-// payoutLine is what was paid in one currency and what became of it.
+// payoutLine is what was paid in one currency, and what that is worth now.
 type payoutLine struct {
 	Currency, Paid, Worth string
 	Kinds                 []kindAmount
 }
 
-// kindAmount is one kind of what became of a payout, with its amount.
+// kindAmount is one kind of difference, with its amount.
 type kindAmount struct{ Title, Amount string }
 
 type pill struct {
@@ -71,7 +71,7 @@ type payoutsPage struct {
 	State    state
 	Summary  string
 	Compared *moment // nil: not yet
-	Error    string  // why not again
+	Error    string  // why it could not be compared again
 	Accounts []accountPayouts
 	Shown    int
 }
@@ -87,7 +87,7 @@ func (a *answers) readPayouts(ctx context.Context, _ struct{}) (out reconciliati
 	return out, nil
 }
 
-// newAccountPayouts takes a reconciliation of one account.
+// newAccountPayouts makes the part of the page about one account from its reconciliation.
 func newAccountPayouts(r report.Reconciliation) accountPayouts {
 	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts),
 		State: accountTone(r)}
@@ -110,7 +110,8 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 	return a
 }
 
-// byMonth are payouts by the month in which their periods ended, the last one first. Those of an unknown one come last.
+// byMonth groups payouts by the month in which their periods ended, the last month first. Payouts of an
+// unknown month come last.
 func byMonth(payouts []report.Payout) []payoutMonth {
 	of := map[string][]report.Payout{}
 	var months []string
@@ -136,7 +137,7 @@ func byMonth(payouts []report.Payout) []payoutMonth {
 	return all
 }
 
-// monthTitle is a month as people read it: March 2026.
+// monthTitle returns a month as people read it: March 2026.
 func monthTitle(month string) string {
 	if t, err := report.ParseMonth(month); err == nil {
 		return t.Format("January 2006")
@@ -165,7 +166,7 @@ func payoutPath(account string, id int64) string {
 	return "/payouts/" + url.PathEscape(account) + "/" + strconv.FormatInt(id, 10)
 }
 
-// pillsOf are the verdict and the remarks of a payout.
+// pillsOf returns the verdict and the remarks of a payout.
 func pillsOf(p report.Payout) []pill {
 	tone := verdictTone(p)
 	all := []pill{{tone, spaced(p.Verdict)}}
@@ -182,8 +183,8 @@ func pillsOf(p report.Payout) []pill {
 	return all
 }
 
-// verdictTone is the state whose colour a verdict has: what needs nothing is fine, whatever its name. What only waits
-// for money is milder than what does not add up.
+// verdictTone returns the state whose colour a verdict gets: a payout that needs nothing is fine, whatever its verdict.
+// A payout that only waits for money gets a milder colour than one that does not add up.
 func verdictTone(p report.Payout) state {
 	switch {
 	case p.Verdict == report.NoTransactions:
@@ -196,7 +197,8 @@ func verdictTone(p report.Payout) state {
 	return stateFailing
 }
 
-// accountTone is the colour of an account's sentence: what has only drifted is milder than what does not add up.
+// accountTone returns the state whose colour an account's sentence gets: payouts that have only drifted are milder than
+// payouts that do not add up.
 func accountTone(r report.Reconciliation) state {
 	switch {
 	case !r.NeedsWork() && len(r.Payouts) == 0:
@@ -217,7 +219,7 @@ func accountTone(r report.Reconciliation) state {
 func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	o := s.answers.overview(r.Context())
 	known := s.answers.payouts.last(struct{}{})
-	if o.problem == nil { // otherwise it would only take the time-out once more
+	if o.problem == nil { // otherwise it would only wait for the time-out once more
 		known = s.answers.payouts.soon(r.Context(), struct{}{}, s.o.Waits.Viewer)
 	}
 	body := payoutsPage{Shown: shownPayouts, Error: explain(known.err)}
@@ -229,12 +231,12 @@ func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
 	p := s.reply.newPage(&o, "/payouts", "Payouts", body)
 	p.Said = s.said.to(r)
 	if body.Compared == nil && body.Error == "" && o.problem == nil {
-		p.Refresh = refreshRunning // what is being compared shows as soon as it is there
+		p.Refresh = refreshRunning // the comparison is shown as soon as it is ready
 	}
 	s.reply.render(w, "payouts.html", p)
 }
 
-// withPayouts puts the configured accounts first, also those that have no payouts.
+// withPayouts returns all accounts, the configured ones first, even those that have no payouts.
 func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 	var all []accountPayouts
 	add := func(account string) {
@@ -261,7 +263,7 @@ func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 	return all
 }
 
-// payoutVerdict says in one sentence whether finance has something to do.
+// payoutVerdict says in one sentence whether a person has something to do.
 func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 	payouts := 0
 	var work []string

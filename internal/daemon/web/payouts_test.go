@@ -23,7 +23,7 @@ import (
 // The payouts of these tests, and the sale numbers from which their transactions begin.
 const firstPayout = 9_000
 
-// sell makes a transaction what it is now, a minute after the last; payout 0 is none.
+// sell sets the state of a transaction, a minute after the last change; payout 0 means none.
 func (b *bench) sell(t *testing.T, n int, status, cashback, currency string, payout int) {
 	t.Helper()
 	b.Advance(time.Minute)
@@ -39,7 +39,7 @@ func (b *bench) sell(t *testing.T, n int, status, cashback, currency string, pay
 	}
 }
 
-// pay makes a payout of so many confirmed transactions.
+// pay makes a payout of this number of confirmed transactions.
 func (b *bench) pay(t *testing.T, id, transactions int, cashback string) {
 	t.Helper()
 	day := b.Now().Add(-48 * time.Hour).Format(time.RFC3339)
@@ -51,7 +51,7 @@ func (b *bench) pay(t *testing.T, id, transactions int, cashback string) {
 	}
 }
 
-// books plays a world in which acme has a payout of each kind, beside those that were generated.
+// books plays a world in which acme has a payout of each kind, in addition to those that were generated.
 func (b *bench) books(t *testing.T) {
 	t.Helper()
 	for i, p := range []struct {
@@ -83,7 +83,7 @@ func (b *bench) books(t *testing.T) {
 	b.bank(t)
 }
 
-// bank takes in what reached the bank: of one payout with a fee, and of one that nobody knows.
+// bank imports what reached the bank: one payout, with a fee, and an amount for no known payout.
 func (b *bench) bank(t *testing.T) {
 	t.Helper()
 	const file = "reference,received_on,currency,amount,fee,payouts,text\nbank-9001,2026-03-28,EUR,2998.50,1.50,9001,\nbank-lost,2026-03-29,EUR,7.77,,,of whom is this\n"
@@ -97,7 +97,7 @@ func (b *bench) bank(t *testing.T) {
 	}
 }
 
-// soon wants the page of payouts to say something; what is read in the background may take its time.
+// soon wants the page of payouts to show a text soon, since it may be read in the background.
 func (x *site) soon(t *testing.T, text string) string {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
@@ -182,7 +182,7 @@ func TestPayouts(t *testing.T) {
 	t.Run("close", func(t *testing.T) { testClose(t, b, y) })
 }
 
-// rowOf is what the page has about one payout.
+// rowOf returns what the page shows about one payout.
 func rowOf(t *testing.T, page, key string) string {
 	t.Helper()
 	_, row, found := strings.Cut(page, `<li data-live="`+key+`">`)
@@ -204,7 +204,7 @@ func indexOf(t *testing.T, r report.Reconciliation, id int64) int {
 	return 0
 }
 
-// TestManyPayouts: what is cut is said, with what of it needs work.
+// TestManyPayouts: the page says how many payouts it does not show, and how many of them need work.
 func TestManyPayouts(t *testing.T) {
 	t.Parallel()
 	var r report.Reconciliation
@@ -240,7 +240,7 @@ func TestManyPayouts(t *testing.T) {
 	wantText(t, out.String(), "The newest 200 of 210 are shown; of the older ones, 3 need a look.", "and 5 more")
 }
 
-// stuck is a connection on which the reconciliation waits until it is let go.
+// stuck is a connection on which the reconciliation waits until the test lets it continue.
 type stuck struct {
 	driver.Conn
 	began chan struct{}
@@ -260,8 +260,9 @@ func (c stuck) Query(ctx context.Context, query string, args ...any) (driver.Row
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// TestSlowPayouts: the page answers while the comparison takes longer than a viewer waits, once for all viewers, and
-// the server's end does not wait for it. For wide samples: TestPayouts shows the last answer while a new one is made.
+// TestSlowPayouts: the page answers while the comparison takes longer than a viewer waits. It runs once for all
+// viewers, and the server can end without waiting for it. For wide samples: TestPayouts shows the last answer
+// while a new one is made.
 func TestSlowPayouts(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -293,11 +294,11 @@ func TestSlowPayouts(t *testing.T) {
 	for range 2 {
 		<-c.began
 	}
-	x.vanish() // would wait for ever
+	x.vanish() // would wait forever
 }
 
-// TestPayoutsUnreachable takes the warehouse away. For wide samples: TestUnreachable has a warehouse that does not
-// answer.
+// TestPayoutsUnreachable makes the warehouse unreachable. For wide samples: TestUnreachable has a
+// warehouse that does not answer.
 func TestPayoutsUnreachable(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -339,7 +340,7 @@ func (b *bench) doubt(t *testing.T, account, stream string) {
 	}
 }
 
-// TestFailedChecks shows a check that failed, and that the stream's state is as it was.
+// TestFailedChecks wants a failed check to be shown, and the stream's state not to change.
 func TestFailedChecks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -14,7 +14,7 @@ const (
 	freshFor = 1500 * time.Millisecond
 	// countsFor is the same for counts of whole tables, which cost more and change less.
 	countsFor = 10 * time.Second
-	// readyFor is the same for the question whether the daemon is ready.
+	// readyFor is the same for the question of whether the daemon is ready.
 	readyFor = time.Second
 	// payoutsFor is the same for payouts, which are compared with all transactions.
 	payoutsFor = time.Minute
@@ -76,10 +76,10 @@ type entry[V any] struct {
 	mu     sync.Mutex
 	asked  time.Time
 	answer answer[V]
-	coming chan struct{} // closed when the answer to the question in the background arrives; nil: no question is under way
+	coming chan struct{} // closed when the answer from the background arrives; nil: no question is under way
 }
 
-// read gives the last answer, and whether it is still fresh.
+// read returns the last answer, and whether it is still fresh.
 func (e *entry[V]) read(now time.Time, fresh time.Duration) (answer[V], bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,7 +87,7 @@ func (e *entry[V]) read(now time.Time, fresh time.Duration) (answer[V], bool) {
 	return e.answer, !e.asked.IsZero() && age >= 0 && age < fresh
 }
 
-// write notes a new answer. When there is none, what was known before stays, with the reason.
+// write stores a new answer and returns it. If err is not nil, the value that was known before stays, with err.
 func (e *entry[V]) write(now time.Time, value V, err error) answer[V] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,8 +109,9 @@ func keep[K comparable, V any](r *reads, fresh time.Duration, read func(context.
 	return &kept[K, V]{reads: r, fresh: fresh, timeout: r.timeout, read: read, entries: map[K]*entry[V]{}}
 }
 
-// get gives the answer to a question, a fresh one if there is none. One viewer asks; the others have the answer before
-// it meanwhile, or wait when there is none yet. What one viewer asks for is not given up when that viewer leaves.
+// get returns a fresh answer to a question, and asks for one if there is none. Only one viewer asks at a time.
+// The others get the previous answer meanwhile, or wait if there is none. A question is not given up when the
+// viewer who asked it leaves.
 func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	e := k.entry(question)
 	if last, fresh := e.read(k.clock(), k.fresh); fresh {
@@ -132,8 +133,8 @@ func (k *kept[K, V]) get(ctx context.Context, question K) answer[V] {
 	return e.write(k.clock(), value, err)
 }
 
-// soon gives the last answer at once, and has a fresh one asked for in the background if need be. Only where nothing is
-// known yet does a viewer wait for it, for patience at most.
+// soon returns the last answer at once, and asks for a fresh one in the background if necessary. Only if nothing is
+// known yet, it waits for that, for patience at most.
 func (k *kept[K, V]) soon(ctx context.Context, question K, patience time.Duration) answer[V] {
 	e := k.entry(question)
 	last, fresh := e.read(k.clock(), k.fresh)
@@ -155,7 +156,8 @@ func (k *kept[K, V]) soon(ctx context.Context, question K, patience time.Duratio
 	return last
 }
 
-// refresh asks in the background, unless that is under way. What it returns is closed when the answer is there.
+// refresh asks in the background, unless that is already under way. It returns a channel that is closed
+// when the answer has arrived.
 func (k *kept[K, V]) refresh(ctx context.Context, e *entry[V], question K) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -192,7 +194,7 @@ func (k *kept[K, V]) outdate(question K) {
 	e.asked = time.Time{}
 }
 
-// last is the last answer to a question, however old; nothing is asked.
+// last returns the last answer to a question, however old. It asks nothing.
 func (k *kept[K, V]) last(question K) answer[V] {
 	last, _ := k.entry(question).read(k.clock(), k.fresh)
 	return last
@@ -230,7 +232,7 @@ type timeoutError time.Duration
 
 func (t timeoutError) Error() string { return "no answer within " + wording.Long(time.Duration(t)) }
 
-// entry finds the place of a question, and forgets another one when there are many.
+// entry finds or makes the entry of a question. It forgets another one if there are too many.
 func (k *kept[K, V]) entry(question K) *entry[V] {
 	k.mu.Lock()
 	defer k.mu.Unlock()

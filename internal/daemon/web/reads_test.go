@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestKept asks the same from many sides at once: one question is asked, and all get its answer.
+// TestKept asks the same question many times at once: it is sent once, and all get its answer.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
@@ -26,7 +26,7 @@ func TestKept(t *testing.T) {
 		return 0, errors.New("broken: " + question)
 	})
 	gone, leave := context.WithCancel(context.Background())
-	leave() // what a viewer who has left asked for is read all the same
+	leave() // what a viewer who has left asked for is still read
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
@@ -52,7 +52,7 @@ func TestKept(t *testing.T) {
 	if k.get(t.Context(), "x"); asked.Load() != 2 {
 		t.Errorf("a failed question is asked again at once: %d", asked.Load())
 	}
-	now.Add(-100) // a clock that was set back does not keep an answer for ever
+	now.Add(-100) // after the clock was set back, an answer is not kept forever
 	broken.Store(false)
 	if a := k.get(t.Context(), "x"); a.value != 3 {
 		t.Errorf("%+v", a)
@@ -83,7 +83,7 @@ func TestViewersDoNotWait(t *testing.T) {
 	asking := make(chan answer[int64])
 	go func() { asking <- k.get(context.Background(), 1) }()
 	<-began
-	if a := k.get(t.Context(), 1); a.value != 0 || a.err != nil { // would wait for ever
+	if a := k.get(t.Context(), 1); a.value != 0 || a.err != nil { // would wait forever
 		t.Errorf("%+v", a)
 	}
 	close(release)

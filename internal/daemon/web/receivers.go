@@ -9,13 +9,13 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// receiverJSON is how the messages of a receiver of notifications stand.
+// receiverJSON is the state of the messages to a receiver of notifications.
 type receiverJSON struct {
 	Receiver      string  `json:"receiver"`
 	Form          string  `json:"form"`
 	Waiting       uint64  `json:"waiting"`
-	OldestWaiting *string `json:"oldest_waiting"` // when it was noticed
-	Attempts      uint32  `json:"attempts"`       // to send that one
+	OldestWaiting *string `json:"oldest_waiting"` // when its event was noticed
+	Attempts      uint32  `json:"attempts"`       // to send the oldest one
 	LastError     string  `json:"last_error"`
 	LastSent      *string `json:"last_sent"`
 	Sent          uint64  `json:"sent"`
@@ -28,7 +28,7 @@ type receiverRow struct {
 	Bad        bool
 }
 
-// receiverStates are the receivers of the configuration, with what the warehouse knows of them.
+// receiverStates returns the receivers of the configuration, with what the warehouse knows about them, and their forms.
 func (a *answers) receiverStates(ctx context.Context) (all []warehouse.ReceiverState, forms []string, err error) {
 	if a.o.Receivers == nil {
 		return nil, nil, nil
@@ -46,7 +46,7 @@ func (a *answers) receiverStates(ctx context.Context) (all []warehouse.ReceiverS
 	return all, forms, known.err
 }
 
-// receiverRows show the receivers.
+// receiverRows returns the receivers as rows of the status page.
 func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 	all, forms, err := s.answers.receiverStates(ctx)
 	for i, r := range all {

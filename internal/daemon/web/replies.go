@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// replies writes what is sent: pages, JSON, static files and refusals.
+// replies writes answers: pages, JSON, static files and refusals.
 type replies struct {
 	log    *slog.Logger
 	assets assets
@@ -43,7 +43,7 @@ func (out *replies) static(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// render answers with a page, whole or not at all.
+// render answers with a complete page, or with an error.
 func (out *replies) render(w http.ResponseWriter, name string, p page) {
 	var b bytes.Buffer
 	if err := out.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
@@ -51,7 +51,7 @@ func (out *replies) render(w http.ResponseWriter, name string, p page) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // a viewer who has left is no error
+	_, _ = w.Write(b.Bytes()) // it is no error if the viewer has left
 }
 
 func (out *replies) writeJSON(w http.ResponseWriter, status int, value any) {
@@ -62,15 +62,15 @@ func (out *replies) writeJSON(w http.ResponseWriter, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(visible.JSON(text), '\n')) // a viewer who has left is no error
+	_, _ = w.Write(append(visible.JSON(text), '\n')) // it is no error if the viewer has left
 }
 
-// refuse answers an error of the JSON API.
+// refuse answers with an error as JSON.
 func (out *replies) refuse(w http.ResponseWriter, status int, err error) {
 	out.writeJSON(w, status, map[string]string{"error": err.Error()})
 }
 
-// fail answers what should not happen; the reason is for the log.
+// fail answers with an internal error. The reason is only logged.
 func (out *replies) fail(w http.ResponseWriter, err error) {
 	out.log.Error("could not render a page", "error", err)
 	http.Error(w, "internal error: the log has the reason", http.StatusInternalServerError)

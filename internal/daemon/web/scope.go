@@ -7,7 +7,7 @@ type scopeJSON []catalog.Condition
 
 func newScopeJSON(s catalog.Scope) scopeJSON { return append(scopeJSON{}, s...) }
 
-// loadedScope is the scope of the last complete list of the stream. One that this version cannot read is none.
+// loadedScope returns the scope of the last complete list of the stream, nil if this version cannot read it.
 func (st *streamState) loadedScope() catalog.Scope {
 	scope, err := catalog.ParseScope(st.standing.Scope)
 	if err != nil {
@@ -19,10 +19,10 @@ func (st *streamState) loadedScope() catalog.Scope {
 // scopeRow is the part of a stream that is loaded.
 type scopeRow struct {
 	Brief, Whole string
-	Loaded       string // the part that is loaded until the next complete list, where it is another
+	Loaded       string // the part that is loaded until the next complete list, if it differs
 }
 
-// scope is nil where all of the stream is loaded, and is to be.
+// scope returns the part of the stream that is loaded, nil if all of it is loaded and should be.
 func (st *streamState) scope() *scopeRow {
 	loaded := st.loadedScope()
 	wanted := st.Scope

@@ -30,7 +30,7 @@ func as(user, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(user, password) }
 }
 
-// testHeaders wants every answer to forbid what a page has no need of, and no page to need it.
+// testHeaders wants every answer to forbid what a page does not need, and no page to need that.
 func testHeaders(t *testing.T, x *site) {
 	t.Helper()
 	inline := regexp.MustCompile(`(?i)<script(\s[^>]*)?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
@@ -140,8 +140,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestHosts keeps foreign names out of a listener that only its machine reaches: a web page could let a name of its own
-// lead there.
+// TestHosts wants foreign host names to be refused by a listener that only its machine can reach: a web page could make
+// a name of its own resolve to it.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -272,7 +272,7 @@ func closeIt(t *testing.T, c io.Closer) {
 	}
 }
 
-// newCertificate writes a certificate of its own for 127.0.0.1, and its key.
+// newCertificate writes a self-signed certificate for 127.0.0.1, and its key.
 func newCertificate(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -307,7 +307,7 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := newCertificate(t, dir, "first")
 	x := b.serve(t, func(o *Options) { o.TLSCert, o.TLSKey = certFile, keyFile })
-	// The modification time is set by hand, as a file system may be coarse about it.
+	// The modification time is set explicitly, because a file system may store it coarsely.
 	touch := func(at time.Time) {
 		for _, name := range []string{certFile, keyFile} {
 			if err := os.Chtimes(name, at, at); err != nil {

@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// refreshStill is for pages that stay as they are until somebody loads them again, in milliseconds.
+// refreshStill is the refresh time of pages that rarely change, in milliseconds.
 const refreshStill = 60_000
 
 // statementKey names a month of an account.
@@ -30,7 +30,7 @@ type figureKey struct {
 // statementBody is the page of a month.
 type statementBody struct {
 	Account, Month, Title string
-	Path, Before, After   string // Before and After lead to the months beside
+	Path, Before, After   string // Before and After lead to the previous and the next month
 	Note, Hash            string
 	State                 state
 	Currencies            []currencyTable
@@ -45,23 +45,23 @@ type currencyTable struct {
 	Currency string
 	Entries  []balanceRow // with the opening and the closing balance
 	Ages     []balanceRow
-	Forecast []report.ForecastRow // of the next payouts, and what is unpaid beside
+	Forecast []report.ForecastRow // of the next payouts, and what else is unpaid
 }
 
-// statementDetails are what the page of a month shows.
+// statementDetails has what the page of a month shows.
 type statementDetails struct {
 	report.Statement
 	threeWay report.ThreeWay
 }
 
-// balanceRow is a row of figures, and where it opens to its transactions.
+// balanceRow is a row of figures, with the address of the page of its transactions.
 type balanceRow struct {
 	Name, Path, Count                          string
 	Bold                                       bool
 	Pending, Confirmed, Settled, Total, Unpaid string
 }
 
-// closeForm closes a month.
+// closeForm is the form that closes a month.
 type closeForm struct{ Token, Account, Month, Seen string }
 
 func (a *answers) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
@@ -72,7 +72,7 @@ func (a *answers) readStatement(ctx context.Context, k statementKey) (d statemen
 	return d, err
 }
 
-// statementOf reads which month an address is of.
+// statementOf reads which month an address is about.
 func (s *Server) statementOf(r *http.Request) (statementKey, bool) {
 	month, err := report.ParseMonth(r.PathValue("month"))
 	k := statementKey{r.PathValue("account"), month}
@@ -94,7 +94,7 @@ func (k statementKey) path() string {
 	return "/statements/" + url.PathEscape(k.account) + "/" + k.month.Format("2006-01")
 }
 
-// statementPage is the statement of a month.
+// statementPage serves the statement of a month.
 func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 	k, ok := s.statementOf(r)
 	if !ok {
@@ -103,7 +103,7 @@ func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
 	}
 	o := s.answers.overview(r.Context())
 	known := s.answers.statements.last(k)
-	if o.problem == nil { // otherwise it would only take the time-out once more
+	if o.problem == nil { // otherwise it would only wait for the time-out once more
 		known = s.answers.statements.get(r.Context(), k)
 	}
 	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"),
@@ -159,7 +159,7 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 	}
 }
 
-// path is the address of a figure: its page, or the download of all that is behind it.
+// path returns the address of a figure: of its page, or of the download of all transactions behind it.
 func (k figureKey) path(of string) string {
 	q := url.Values{"of": {k.figure.Of}, "currency": {k.figure.Currency}}
 	if k.figure.OneAge {
@@ -171,7 +171,7 @@ func (k figureKey) path(of string) string {
 	return k.statementKey.path() + "/" + of + "?" + q.Encode()
 }
 
-// figureOf reads which figure an address is of.
+// figureOf reads which figure an address is about.
 func figureOf(q url.Values) (f report.Figure, err error) {
 	f = report.Figure{Of: q.Get("of"), Currency: q.Get("currency"), OneAge: q.Has("age")}
 	if f.OneAge {
@@ -183,7 +183,7 @@ func figureOf(q url.Values) (f report.Figure, err error) {
 	return f, nil
 }
 
-// figureRows are the first transactions behind a figure, and what all of them come to.
+// figureRows has the first transactions behind a figure, and the number and sum of all of them.
 type figureRows struct {
 	rows []report.Behind
 	n    uint64
@@ -201,7 +201,7 @@ func (a *answers) readFigure(ctx context.Context, k figureKey) (all figureRows, 
 	return all, err
 }
 
-// figureBody is the page of what is behind a figure.
+// figureBody is the page with the transactions behind a figure.
 type figureBody struct {
 	Account, Title, Statement, Month string
 	Currency, Download               string
@@ -218,7 +218,7 @@ type figureRow struct {
 	Pending, Confirmed, Settled, Total          string
 }
 
-// figurePage is the page of what is behind a figure of a statement.
+// figurePage serves the page with the transactions behind a figure of a statement.
 func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 	k, ok := s.statementOf(r)
 	f, err := figureOf(r.URL.Query())

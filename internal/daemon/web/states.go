@@ -2,7 +2,7 @@ package web
 
 import "dealhouse/internal/warehouse"
 
-// state is how a stream is, whether it runs or not. The words are part of the JSON API.
+// state is the state of a stream, whether it runs or not. The words are part of the JSON API.
 type state string
 
 const (
@@ -17,12 +17,12 @@ const (
 	statePaused     state = "paused"  // by an operator: no run starts
 	stateRemoved    state = "removed" // it ran once and is no longer configured
 	stateUnknown    state = "unknown" // the warehouse has never answered
-	// Two states are of all streams together.
+	// These two states are only for all streams together.
 	stateCut      state = "unreachable" // the warehouse does not answer
-	stateDoubtful state = "doubtful"    // all is loaded, and a check of it failed or the disk is nearly full
+	stateDoubtful state = "doubtful"    // all is loaded, but a check of it failed or the disk is nearly full
 )
 
-// labels are the states as people read them on a stream.
+// labels are the names of the states for people, as shown at a stream.
 var labels = map[state]string{
 	stateFine: "Up to date", stateWaiting: "Not run yet", stateLate: "Late", stateFailing: "Failing",
 	stateIncomplete: "Incomplete",
@@ -33,30 +33,30 @@ var labels = map[state]string{
 
 func (s state) label() string { return labels[s] }
 
-// Known reports whether the warehouse has ever said how the stream is.
+// Known reports whether the state of the stream was ever read from the warehouse.
 func (s state) Known() bool { return s != stateUnknown }
 
-// State is that of a stream that is paused.
+// State returns the state of a paused stream.
 func (pausedRow) State() state { return statePaused }
 
-// State is that of a check that failed.
+// State returns the state of a failed check.
 func (checkRow) State() state { return stateDoubtful }
 
-// tone is how a run is drawn: the class that gives it its colour, and whether a cross marks it, since colour alone says
-// nothing to some.
+// tone is how a run is drawn: the CSS class that gives it its colour, and whether a cross marks it, for people
+// who cannot see the colour.
 type tone struct {
 	class  string
 	marked bool
 }
 
-// tones are those of runs by their outcome.
+// tones has the tone of a run by its outcome.
 var tones = map[string]tone{
 	warehouse.OutcomeSuccess: {class: "good"}, warehouse.OutcomeRunning: {class: "running"},
 	warehouse.OutcomeFailed: {"bad", true}, warehouse.OutcomeKilled: {"bad", true},
 	warehouse.OutcomeGuarded: {"guard", true}, warehouse.OutcomeIncomplete: {"late", true},
 }
 
-// toneOf is the tone of a run; one that ended otherwise is drawn plainly.
+// toneOf returns the tone of a run. A run with an outcome that is not in tones is drawn plainly.
 func toneOf(outcome string) tone {
 	if t, ok := tones[outcome]; ok {
 		return t

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStatesOfTheFiles compares the states that the style and the templates speak of with those there are.
+// TestStatesOfTheFiles compares the states that the style and the templates mention with those that exist.
 func TestStatesOfTheFiles(t *testing.T) {
 	t.Parallel()
 	style, err := staticFiles.ReadFile("static/style.css")

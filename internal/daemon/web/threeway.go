@@ -9,9 +9,9 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// threeWayTable is what payouts earned, paid out and brought, on the page of a payout or of a month.
+// threeWayTable shows what payouts earned, what they paid out, and what arrived, on the page of a payout or of a month.
 type threeWayTable struct {
-	Path        string // of the page: its downloads are below
+	Path        string // of the page; the addresses of its downloads begin with it
 	Summary     string
 	Several     bool // payouts, so that each is named
 	Rows        []threeWayRow
@@ -29,7 +29,7 @@ type threeWayRow struct {
 // settlementRow is what reached the bank, and what it settles.
 type settlementRow struct{ Reference, Day, Arrived, Payouts, Text, Advice string }
 
-// newThreeWayTable takes the part of a page with a path.
+// newThreeWayTable makes the table of the page with a path.
 func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 	table := threeWayTable{Path: path, Summary: t.Summary(), Several: strings.HasPrefix(path, "/statements/")}
 	d := report.AlignThreeWay(report.Page, t.Payouts)
@@ -45,7 +45,7 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 			Earned: text["earned"], PaidOut: text["paid out"], Received: text["received"],
 			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"],
 			State: pill{threeWayTone(p.State), p.State}}
-		if t.Imported > 0 { // before the first import there is nothing to advise
+		if t.Imported > 0 { // before the first import there is no advice
 			row.Advice = wording.Sentence(report.ThreeWayAdvice(p))
 		}
 		table.Rows = append(table.Rows, row)
@@ -59,7 +59,7 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 	return table
 }
 
-// threeWayTone is the state whose colour a state of a payout has.
+// threeWayTone returns the state whose colour a state of a payout gets.
 func threeWayTone(of string) state {
 	switch of {
 	case "received", "nothing due":
@@ -70,7 +70,7 @@ func threeWayTone(of string) state {
 	return stateLate
 }
 
-// orWrite writes a part of what was earned, paid out and received, unless it could not be read.
+// orWrite writes a list of t as CSV, or returns err if reading t has failed.
 func orWrite(err error, t report.ThreeWay, list string, to io.Writer) error {
 	if err != nil {
 		return err

@@ -13,25 +13,27 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// The timeline is the runs of a day, a lane for each stream: who ran when, for how long, and what ran at the same time.
+// The timeline shows the runs of a day, with a lane for each stream: what ran when, for how long, and
+// what ran at the same time.
 
 const (
-	// timelineFor is how long what was read for it is shown again.
+	// timelineFor is how long an answer for the timeline is shown again.
 	timelineFor = 5 * time.Second
 	// mostSpans bounds the runs of a day, and mostLanes the streams that are drawn.
 	mostSpans = 50_000
 	mostLanes = 48
-	// A lane is as wide as a day has minutes. Its marks are as high as what they say is bad.
+	// A lane has a unit of width for each minute of a day. The marks of runs that were not
+	// successful use its full height.
 	laneWidth, laneHeight, plainHeight = 24 * 60, 12, 8
 	crowdHeight                        = 40
-	slotMinutes                        = 5 // the drawing shows the most runs at once in each
+	slotMinutes                        = 5 // width of a slot; the drawing shows the most runs at once in each slot
 	busiest                            = 5 // moments in the table
 )
 
 // daySpan is a day of the timeline, or the 24 hours up to now.
 type daySpan struct{ from, to time.Time }
 
-// spans are the runs of a day.
+// spans has the runs of a day.
 type spans struct {
 	runs []warehouse.RunSpan // the oldest first
 	more bool
@@ -42,13 +44,13 @@ func (a *answers) readSpans(ctx context.Context, d daySpan) (x spans, err error)
 	return x, err
 }
 
-// timelineBody is the page.
+// timelineBody is the page of the timeline.
 type timelineBody struct {
 	Title          string
 	Chosen         string // the account; "": all
 	Filter         []filterLink
-	Before, After  string // links to the days beside; "": none
-	Today          bool   // it ends now
+	Before, After  string // links to the previous and the next day; "": none
+	Today          bool   // the day has not ended
 	Hours          []hour
 	Crowd          atOnce
 	Lanes          []lane
@@ -63,7 +65,7 @@ type hour struct {
 	At   int // percent
 }
 
-// atOnce is how many runs were under way at once.
+// atOnce shows how many runs were under way at once.
 type atOnce struct {
 	Width, Height int
 	Path, Text    string
@@ -76,7 +78,7 @@ type busyMoment struct {
 	Runs        int
 }
 
-// lane is the runs of a stream.
+// lane has the runs of a stream.
 type lane struct {
 	Account, Stream, Name, Key, Path string
 	Width, Height                    int
@@ -89,10 +91,10 @@ type lane struct {
 	busy time.Duration
 }
 
-// mark is the runs of one kind in a lane, as one path: a page has many thousands of them.
+// mark has the runs of one kind in a lane, as one SVG path, because a page may have many thousands of runs.
 type mark struct{ Class, Path string }
 
-// timeline is the page of it.
+// timeline serves the page of the timeline.
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	o := s.answers.overview(r.Context())
 	d, day, err := chosenDay(r, o.now)
@@ -127,7 +129,8 @@ const (
 	dayLayout    = "2006-01-02"
 )
 
-// chosenDay is the day that a request names, and its name; without one it is the 24 hours up to the next full hour.
+// chosenDay returns the day that a request names, and its name. If the request names none, it is the 24 hours up to the
+// next full hour, and the name is "".
 func chosenDay(r *http.Request, now time.Time) (d daySpan, day string, err error) {
 	query, err := parameters(r, "day", "account")
 	if err != nil {
@@ -158,7 +161,7 @@ func timelinePath(day, account string) string {
 	return path + "&day=" + day
 }
 
-// link leads to the days beside.
+// link sets the title, and the links to the previous and the next day.
 func (b *timelineBody) link(d daySpan, day, account string, now time.Time) {
 	if day == "" {
 		b.Title, b.Today = "the last 24 hours", true
@@ -173,8 +176,8 @@ func (b *timelineBody) link(d daySpan, day, account string, now time.Time) {
 	b.Today = !now.Before(d.from) && now.Before(d.to)
 }
 
-// newTimeline draws the runs of a day, of one account or of all. Where there are too many streams, those that had
-// trouble are drawn, and then those that ran longest.
+// newTimeline draws the runs of a day, of one account or of all. If there are too many streams, those with trouble come
+// first, and then those that ran longest.
 func newTimeline(d daySpan, now time.Time, o *overview, read spans, account string) timelineBody {
 	b := timelineBody{Chosen: account, Total: len(read.runs)}
 	for h := 0; h <= 24; h += 6 {
@@ -204,7 +207,7 @@ func newTimeline(d daySpan, now time.Time, o *overview, read spans, account stri
 	return b
 }
 
-// choose leaves out lanes where there are too many, and says what is not shown.
+// choose leaves out lanes if there are too many, and says what is not shown.
 func (b *timelineBody) choose(idle int, read spans) {
 	var parts []string
 	if n := len(b.Lanes) - mostLanes; n > 0 {
@@ -231,12 +234,12 @@ func (b *timelineBody) choose(idle int, read spans) {
 	}
 }
 
-// minute is where a time stands in a day, 0 to laneWidth.
+// minute returns the minute of the day at a time, from 0 to laneWidth.
 func (d daySpan) minute(t time.Time) float64 {
 	return min(max(t.Sub(d.from).Minutes(), 0), laneWidth)
 }
 
-// bounds are when a run was under way, in minutes of the day.
+// bounds returns when a run began and ended, in minutes of the day.
 func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 	end := r.To
 	if end.IsZero() {
@@ -245,7 +248,7 @@ func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 	return d.minute(r.From), d.minute(end)
 }
 
-// laneOrder is the order in which the kinds of runs are drawn: what is bad lies above the rest.
+// laneOrder is the order in which the kinds of runs are drawn: bad ones are drawn last, above the rest.
 var laneOrder = []string{"good", "other", "running", "late", "guard", "bad"}
 
 func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan, slots []int) lane {
@@ -305,10 +308,10 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// slot is the slot of a minute.
+// slot returns the slot of a minute.
 func slot(minute float64) int { return min(int(minute)/slotMinutes, laneWidth/slotMinutes-1) }
 
-// crowding is the most runs that were under way at once, in each slot of the day.
+// crowding returns the most runs that were under way at once, for each slot of the day.
 func crowding(d daySpan, now time.Time, runs []warehouse.RunSpan) []int {
 	type edge struct {
 		at    float64
@@ -345,7 +348,7 @@ func crowding(d daySpan, now time.Time, runs []warehouse.RunSpan) []int {
 	return slots
 }
 
-// newCrowd draws how many runs were under way at once, and says when they were the most.
+// newCrowd draws how many runs were under way at once, and says when there were the most.
 func newCrowd(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan) atOnce {
 	c := atOnce{Width: laneWidth, Height: crowdHeight, Text: "No run"}
 	most := slices.Max(slots)
@@ -372,7 +375,8 @@ func newCrowd(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan) a
 	return c
 }
 
-// busyMoments are the slots with the most runs at once, apart from each other, and who ran in them.
+// busyMoments returns the slots with the most runs at once, without neighbours of each other, and
+// which streams ran in them.
 func busyMoments(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan) (moments []busyMoment) {
 	order := make([]int, len(slots))
 	for i := range order {
@@ -408,7 +412,7 @@ func busyMoments(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan
 	return moments
 }
 
-// clock is a time of the day, with the date where it is of another day than the last moment.
+// clock returns the time of day, with the date if that differs from the date of the last moment.
 func clock(t time.Time, d daySpan) string {
 	if t = t.UTC(); t.YearDay() == d.to.Add(-time.Second).YearDay() {
 		return t.Format("15:04")

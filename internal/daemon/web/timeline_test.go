@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// TestAtOnce compares the runs at once with a count, second by second.
+// TestAtOnce compares crowding with a count of the runs, second by second.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -40,7 +40,7 @@ func TestAtOnce(t *testing.T) {
 		}
 		got := crowding(d, noon, runs)
 		for i := range want {
-			// A run that ends, or begins, just after the day touches its last slot, and one before it its first.
+			// A run just after the day touches the last slot, and a run just before the day the first one.
 			if got[i] != want[i] && i > 0 && i < len(want)-1 {
 				t.Fatalf("slot %d: %d at once, want %d, of %v", i, got[i], want[i], runs)
 			}
@@ -82,7 +82,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineOfMany: of 300 streams some are drawn, those with trouble first, and the page says what it leaves out.
+// TestTimelineOfMany: of 300 streams, some are drawn, those with trouble first, and the page says what it leaves out.
 func TestTimelineOfMany(t *testing.T) {
 	t.Parallel()
 	b := crowd(t, 50)

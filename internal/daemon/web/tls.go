@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// newTLSConfig is the TLS configuration; nil without a certificate.
+// newTLSConfig returns the TLS configuration, nil without a certificate.
 func (s *Server) newTLSConfig() (*tls.Config, error) {
 	if s.o.TLSCert == "" {
 		return nil, nil //nolint:nilnil // no certificate is not an error, and plain HTTP has no configuration
@@ -35,14 +35,14 @@ type certificate struct {
 	stamps [2]stamp
 }
 
-// stamp tells two states of a file apart.
+// stamp shows whether a file has changed.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// current is the pair of the files as they are now. When they cannot be used it is the one before, with the reason:
-// once for each state of the files.
+// current returns the pair that the files contain now. If they cannot be used, it returns the previous pair, and an
+// error once for each change of the files.
 func (c *certificate) current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"dealhouse/internal/panics"
 )
 
-// together asks several things at the same time. When one of them panics, so does the caller, once all have ended: the
-// server contains a panic of the goroutine that answers a request, and of no other. It writes what the panic says, so
-// that has the stack.
+// together asks several things at the same time. If one of them panics, together panics too, once all have ended,
+// because the server recovers only from a panic in the goroutine that answers a request. The server logs the value of
+// the panic, so that contains the stack.
 func together(ctx context.Context, all []func(context.Context)) {
 	asked := make([]func(), len(all))
 	for i, ask := range all {

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// judge says how a stream is.
+// judge returns the state of a stream.
 func (o *overview) judge(st *streamState) state {
 	faults, age := st.standing.Faults, o.age(st)
 	switch {
@@ -37,16 +37,16 @@ func (o *overview) judge(st *streamState) state {
 	return stateFine
 }
 
-// attemptFailed reports that the last attempt of this process failed, and that nothing has succeeded since: another
-// process may have loaded the stream. Both ages are by the clock that dated what they are of.
+// attemptFailed reports that the last attempt of this process failed, and that nothing has succeeded since, as another
+// process may have loaded the stream. Each age is measured by the clock that dated it.
 func (o *overview) attemptFailed(st *streamState) bool {
 	age := o.age(st)
 	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
-// verdict says how everything is: the worst state that a stream has, and the sentence about it. A full disk comes
-// first, before a run has failed for it. Paused streams are mentioned, because nothing else says that they are not
-// loaded.
+// verdict returns the state of everything: the worst state of a stream, and a sentence about it. A full disk is
+// mentioned first, even before a run has failed because of it. Paused streams are mentioned, because nothing else says
+// that they are not loaded.
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
 	if o.room != nil && o.room.Free < warehouse.NoRoom {
@@ -73,7 +73,7 @@ func (o *overview) verdict() (state, string) {
 	return worst, text + " " + wording.Plural(paused, "stream") + verb
 }
 
-// worst is the verdict on all streams that are not paused.
+// worst returns the verdict on all streams that are not paused.
 func (o *overview) worst() (state, string) {
 	by := map[state][]*streamState{}
 	var doubtful []*streamState
@@ -144,7 +144,7 @@ func streamsOf(all []*streamState) string {
 	return text + wording.List(accounts)
 }
 
-// doubts mentions the checks that failed when there is nothing worse to mention.
+// doubts returns a sentence about failed checks. It is used if there is nothing worse to mention.
 func doubts(all []*streamState, waiting int) string {
 	failed := "checks of " + streamsOf(all) + " failed"
 	if len(all) == 1 {
@@ -176,7 +176,7 @@ func (o *overview) failing(all []*streamState) string {
 	return who + since + o.clockTime(*first) + "."
 }
 
-// clockTime is a time of the day when that is clear, else the day too.
+// clockTime returns the time of day, and the day too if it is not today.
 func (o *overview) clockTime(t time.Time) string {
 	t, now := t.UTC(), o.now.UTC()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
@@ -214,5 +214,5 @@ func have(n int) string {
 	return fmt.Sprintf("%d streams have", n)
 }
 
-// name is a stream in a sentence. The names of all streams are plurals.
+// name returns the name of a stream for a sentence. The names of all streams are plurals.
 func (st *streamState) name() string { return "the " + spaced(st.id.Stream) + " of " + st.id.Account }

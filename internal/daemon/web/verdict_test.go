@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
 
-// stands makes a configured stream of acme that last succeeded so long ago; negative: never.
+// stands makes a configured stream of acme whose last success has the given age; negative: it never succeeded.
 func stands(stream string, age time.Duration, faults ...warehouse.Faults) streamState {
 	st := streamState{Stream: Stream{Account: "acme", Stream: stream, Enabled: true, StaleAfter: time.Hour},
 		id: warehouse.StreamID{Account: "acme", Stream: stream}, configured: true}

@@ -9,10 +9,10 @@ import (
 type Waits struct {
 	Read    time.Duration // the warehouse, before a page is shown without it; 4 s
 	Detail  time.Duration // the figures of a payout, or of a month; 30 s
-	Compare time.Duration // payouts, with all transactions: it takes seconds when there are millions; 1 min
+	Compare time.Duration // comparing payouts with all transactions, which takes seconds for millions of them; 1 min
 	// Viewer is how long a viewer waits for what is read in the background, when nothing is known yet; 3 s.
 	Viewer time.Duration
-	Act    time.Duration // an action, the record of it included; 30 s
+	Act    time.Duration // an action, including its record; 30 s
 
 	Header  time.Duration // a client, to send the header of a request; 5 s
 	Request time.Duration // a client, to send all of it; 10 s
@@ -20,7 +20,7 @@ type Waits struct {
 	Drain   time.Duration // answers under way, when the server is asked to stop; 10 s
 }
 
-// orUsual fills in what is zero.
+// orUsual replaces zero values by the defaults.
 func (w Waits) orUsual() Waits {
 	return Waits{
 		Read:    cmp.Or(w.Read, 4*time.Second),

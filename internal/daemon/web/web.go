@@ -19,28 +19,28 @@ import (
 type Options struct {
 	// Listen is host:port; port 0 chooses one.
 	Listen string
-	// User and Password are asked for when they are set; both or neither.
+	// User and Password are required of viewers if they are set; both or neither.
 	User, Password string
 	// TLSCert and TLSKey are PEM files, read again when they change; both or neither. Neither: plain HTTP.
 	TLSCert, TLSKey string
-	// Pprof serves Go's profiles under /debug/pprof/. It is refused on a listener that other machines reach.
+	// Pprof serves Go's profiles under /debug/pprof/. It is refused on a listener that other machines can reach.
 	Pprof bool
 
 	Warehouse *warehouse.Warehouse
 	Metrics   http.Handler
-	// Ready returns why the daemon cannot work now; nil when it can. An error that joins several is shown as several.
+	// Ready returns why the daemon cannot work now, nil if it can. An error that joins several is shown as several.
 	Ready func(ctx context.Context) error
 	// Streams are the configured streams, in the order of the configuration.
 	Streams func() []Stream
-	// Act carries out what an operator asks for. It is asked only where User is set; nil: nothing can be done.
+	// Act carries out what an operator requests. It is used only if User is set. nil: no actions are possible.
 	Act func(context.Context, warehouse.Action) (Acted, error)
-	// OverdueAfter is how old a sale is that should be in a payout; default: catalog.DefaultOverdueAfter.
+	// OverdueAfter returns the age from which on a sale should be in a payout; default: catalog.DefaultOverdueAfter.
 	OverdueAfter func() time.Duration
-	// Tolerances are by how much payouts may differ without anybody having to look, by currency, in its smallest unit;
-	// default: none.
+	// Tolerances returns by how much payouts may differ before somebody has to look, by currency, in its
+	// smallest unit; default: none.
 	Tolerances func() map[string]int64
 
-	// Receivers are the names and the forms of the receivers of notifications; nil: there are none.
+	// Receivers returns the names and the forms of the receivers of notifications; nil: there are none.
 	Receivers func() (names, forms []string)
 
 	Waits Waits // default: the usual ones
@@ -50,24 +50,25 @@ type Options struct {
 	Clock   func() time.Time // default: time.Now
 }
 
-// Stream is what the daemon knows about one configured stream of one account. What the warehouse knows is read there.
+// Stream is what the daemon knows about one configured stream of one account. What the warehouse knows is
+// read from the warehouse.
 type Stream struct {
 	Account, Stream string
 	Enabled         bool
 	Scope           catalog.Scope    // the part of the stream that is loaded; nil: all of it
-	Schedule        string           // as configured, for people; "" when it never runs by itself
+	Schedule        string           // as configured, for people; "" if it never runs by itself
 	Next            time.Time        // zero: none planned
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
 	Running         *syncer.Progress // nil when idle
-	Since           time.Time        // when the running one started
-	LastError       string           // of the last attempt in this process; "" when it succeeded
+	Since           time.Time        // when the running run started
+	LastError       string           // of the last attempt in this process; "" if it succeeded
 	FailedAt        time.Time        // when that attempt ended, by this machine's clock
-	Stopping        bool             // an operator has cancelled the running one
+	Stopping        bool             // an operator has cancelled the running run
 
-	Paused *warehouse.Action // by an operator, it or its account; nil when it is not
+	Paused *warehouse.Action // who has paused it or its account; nil: not paused
 }
 
-// Limits of one request, beside Waits. Nobody has a reason to send a large one.
+// Limits of one request, in addition to Waits. Nobody has a reason to send a large one.
 const (
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
@@ -84,11 +85,11 @@ type Server struct {
 	operator  *operator
 	reply     *replies
 	began     time.Time
-	downloads chan struct{} // of those under way
+	downloads chan struct{} // has an element for each download under way
 	said      said
 }
 
-// New listens, so that Addr is known and a port in use is an error at once; Serve answers.
+// New starts to listen, so that Addr is known, and a port in use is an error at once. Serve answers requests.
 func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func New(o Options) (*Server, error) {
 		TLSConfig:         certificate,
 		ReadHeaderTimeout: s.o.Waits.Header, ReadTimeout: s.o.Waits.Request, WriteTimeout: s.o.Waits.Answer,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what strangers send is no event of ours
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // bad requests of strangers are not worth a log line
 	}
 	s.warn()
 	return s, nil
@@ -155,7 +156,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// warn says what an operator may not have meant.
+// warn logs settings that an operator may not have intended.
 func (s *Server) warn() {
 	switch {
 	case s.gate.loopback:
@@ -167,13 +168,13 @@ func (s *Server) warn() {
 	}
 }
 
-// secured reports whether credentials are asked for.
+// secured reports whether credentials are required.
 func (o Options) secured() bool { return o.User != "" }
 
-// Addr is the address it listens on, host:port.
+// Addr returns the address that the server listens on, host:port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Serve answers until ctx ends, and returns when the answers under way are done. It must be called once.
+// Serve answers requests until ctx ends, and returns when the answers under way are done. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.answers.reads.close()
 	ended := make(chan error, 1)

@@ -7,7 +7,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// spaced is a name, such as that of a stream, as people write it.
+// spaced returns a name, such as that of a stream, as people write it.
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 func capitalized(s string) string {
@@ -17,10 +17,10 @@ func capitalized(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// ago is how long something is past.
+// ago says how long ago something was.
 func ago(d time.Duration) string { return wording.Ago(d, wording.Long) }
 
-// until is how long something is ahead.
+// until says how long it is until something.
 func until(d time.Duration) string {
 	if d < time.Second {
 		return "now"
@@ -28,8 +28,8 @@ func until(d time.Duration) string {
 	return "in " + wording.Long(d)
 }
 
-// rfc3339 is a time in JSON and in markup.
+// rfc3339 returns a time as it is written in JSON and in markup.
 func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// exact is a time in full, for people.
+// exact returns a time in full, for people.
 func exact(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
