@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,12 +71,35 @@ func (x *world) client(t testing.TB, account string) *dealapi.Client {
 
 func newClient(t testing.TB, account, url, key string) *dealapi.Client {
 	t.Helper()
+	return newClientOver(t, account, url, key, nil)
+}
+
+func newClientOver(t testing.TB, account, url, key string, transport http.RoundTripper) *dealapi.Client {
+	t.Helper()
 	c, err := dealapi.New(dealapi.Options{Account: account, BaseURL: url, Key: key, Backoff: time.Millisecond,
-		MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4, Timeout: patience, MaxElapsed: patience})
+		MaxBackoff: 10 * time.Millisecond, MaxAttempts: 4, Timeout: patience, MaxElapsed: patience, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	return c
+}
+
+// counter counts the requests of a client.
+type counter struct{ n atomic.Uint64 }
+
+func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// counted gives a job a client of its own, whose requests are counted. The simulator cannot count them after a run that
+// was stopped: a request that this run gave up may still arrive.
+func (x *world) counted(t testing.TB, job *Job) *counter {
+	t.Helper()
+	c := &counter{}
+	key, _ := x.Keys(job.Account)
+	job.Client = newClientOver(t, job.Account, x.url, key, c)
 	return c
 }
 

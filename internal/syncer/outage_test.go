@@ -85,10 +85,10 @@ func TestRunTimeout(t *testing.T) {
 		job.Timeout, job.Full = 2*job.Timeout, true
 	}
 	x.SetBefore(nil)
-	x.ResetLog()
+	requests := x.counted(t, &job)
 	job.Timeout, job.Full = 0, false
 	second := syncAll(t, w, []Job{job})["acme/products"]
-	if n := uint64(x.Requests("/v2/products")); n+first.Totals.Pages != second.Totals.Pages ||
+	if n := requests.n.Load(); n+first.Totals.Pages != second.Totals.Pages ||
 		second.Changes.Inserted != 110 {
 		t.Errorf("%d pages, then %d, of %d; %+v", first.Totals.Pages, n, second.Totals.Pages, second.Changes)
 	}

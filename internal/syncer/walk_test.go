@@ -71,9 +71,9 @@ func TestStoppedWalk(t *testing.T) {
 					}
 				}
 				job.Full = full
-				x.ResetLog()
+				requests := x.counted(t, &job)
 				all := syncAll(t, w, []Job{job})["acme/products"].Totals.Pages
-				if n := uint64(x.Requests("/v2/products")); phase == PhaseReading && !full && n+first.Totals.Pages != all {
+				if n := requests.n.Load(); phase == PhaseReading && !full && n+first.Totals.Pages != all {
 					t.Errorf("of %d pages, %d were read and then %d", all, first.Totals.Pages, n)
 				}
 				if n := one(t, w, "SELECT count() FROM products"); n != "110" {
