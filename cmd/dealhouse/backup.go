@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -12,10 +11,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/backup"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/machine"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -85,7 +86,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(enoughRoom(dir, room.Used), enoughRoom(filepath.Dir(path), room.Used)); err != nil {
+	if err := errors.Join(machine.NeedDisk(dir, room.Used), machine.NeedDisk(filepath.Dir(path), room.Used)); err != nil {
 		return err
 	}
 	folder, release, err := claimBackups(dir)
@@ -101,7 +102,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, size(uint64(m.Bytes)),
+	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, wording.Bytes(uint64(m.Bytes)),
 		wording.Plural(uint64(len(m.Files)), "file"))
 	return err
 }
@@ -197,12 +198,14 @@ func claimBackups(dir string) (folder string, release func() error, err error) {
 	return folder, func() error { return errors.Join(empty(), unlock()) }, nil
 }
 
-// existing returns the path itself, or the nearest folder above it that exists.
-func existing(path string) string {
-	for {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) { //nolint:gosec // G703: the folder is the one that the operator configured
-			return path
-		}
-		path = filepath.Dir(path)
+// lockFile locks a file for this process until unlock, or fails at once. It creates the file if it does not exist.
+func lockFile(name string) (unlock func() error, err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // G304: it is beside the data that the operator configured
+	if err != nil {
+		return nil, err
 	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), f.Close())
+	}
+	return f.Close, nil
 }

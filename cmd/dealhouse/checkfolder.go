@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/machine"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // checkFolder checks the folder of an embedded warehouse: its disk, who has it open, and the engine. It creates
@@ -36,7 +38,7 @@ func checkWritable(dir string) finding {
 	if err != nil {
 		return finding{name, verdictFailed, err.Error(), exitUsage}
 	}
-	there := existing(whole)
+	there := machine.Existing(whole)
 	info, err := os.Stat(there)
 	if err == nil && !info.IsDir() {
 		return finding{name, verdictFailed, there + " is not a folder: set warehouse.dsn to another one", exitUsage}
@@ -57,18 +59,18 @@ func checkWritable(dir string) finding {
 }
 
 func checkRoom(dir string) finding {
-	free, err := freeOn(dir)
+	free, err := machine.FreeDisk(dir)
 	switch {
 	case err != nil:
 		return finding{"disk", verdictFailed, err.Error(), exitFault}
 	case free < warehouse.NoRoom:
-		return finding{"disk", verdictFailed, size(free) +
+		return finding{"disk", verdictFailed, wording.Bytes(free) +
 			" free: make room or move the folder to another disk, else loading will soon fail", exitFault}
 	case free < warehouse.LittleRoom:
-		return finding{"disk", verdictWarn, size(free) +
+		return finding{"disk", verdictWarn, wording.Bytes(free) +
 			" free, which is little: loaded data is stored twice for a moment", exitOK}
 	}
-	return finding{"disk", verdictOK, size(free) + " free", exitOK}
+	return finding{"disk", verdictOK, wording.Bytes(free) + " free", exitOK}
 }
 
 // checkHolder says which other process has the folder open, if one has.

@@ -15,7 +15,9 @@ import (
 	"dealhouse/internal/backup"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/machine"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const restoreLong = `Creates the embedded warehouse of warehouse.dsn from a backup that dealhouse backup has written. The folder
@@ -67,7 +69,7 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 // described says what is in a backup.
 func described(m backup.Manifest) string {
 	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database,
-		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), size(uint64(m.Bytes)), m.Program)
+		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), wording.Bytes(uint64(m.Bytes)), m.Program)
 }
 
 // fitting reads the manifest of a backup that this version can restore.
@@ -117,7 +119,7 @@ func restore(ctx context.Context, a *app, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := enoughRoom(dir, 2*uint64(m.Bytes)); err != nil {
+	if err := machine.NeedDisk(dir, 2*uint64(m.Bytes)); err != nil {
 		return err
 	}
 	if err := a.fill(ctx, cfg, dir, path, m); err != nil {

@@ -1,5 +1,5 @@
-// Package wording writes counts, durations and lists as people write them, for the tables and messages of the terminal,
-// for pages and for reports alike. A count of 1 is said the same way everywhere.
+// Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the
+// terminal, for pages and for reports alike. A count of 1 is said the same way everywhere.
 package wording
 
 import (
@@ -36,6 +36,20 @@ func Plural(n uint64, noun string) string {
 		return "1 " + noun
 	}
 	return Count(n) + " " + noun + "s"
+}
+
+// Bytes is a number of bytes in its largest unit: "512 B", "1.5 GiB".
+func Bytes(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	value, unit := float64(n), 0
+	for ; value >= 1000 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	digits := 1
+	if unit == 0 || value >= 100 {
+		digits = 0
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[unit]
 }
 
 // List joins names: "a", "a and b", "a, b and c".
