@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"dealhouse/internal/backup"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
@@ -69,12 +70,14 @@ func faultCode(err error) int {
 	var usage usageError
 	var problems *config.Problems
 	var setting service.SettingError
+	var unusable backup.UnusableError
 	switch {
 	case errors.As(err, &guard):
 		return exitGuard
 	case isAuth(err):
 		return exitAuth
-	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), isSettings(err):
+	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), errors.As(err, &unusable),
+		isSettings(err):
 		return exitUsage
 	}
 	return exitFault
