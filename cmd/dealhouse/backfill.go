@@ -130,12 +130,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.orCreate)
+	w, err := o.WhenFree(ctx, cfg, o.OrCreate)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, false)
+	o.Share(w, false)
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "backfill", exported: exported, registry: registry})
 	if err != nil {

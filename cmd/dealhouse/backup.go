@@ -56,7 +56,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/output"
@@ -145,10 +146,10 @@ func checkWarehouse(ctx context.Context, a *app, cfg *config.Config) (all []find
 			return append(all, finding{"warehouse", verdictSkipped, "correct the folder first", exitOK})
 		}
 	}
-	w, err := a.opener().existing(ctx, cfg)
-	if none, ok := errors.AsType[absent](err); ok {
+	w, err := a.opener().Existing(ctx, cfg)
+	if none, ok := errors.AsType[access.AbsentError](err); ok {
 		return append(all, finding{"warehouse", verdictWarn,
-			fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.dir), exitOK})
+			fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.Dir), exitOK})
 	}
 	if err != nil {
 		return append(all, finding{"warehouse", verdictFailed, output.Message(err), faultCode(err)})

@@ -84,7 +84,7 @@ func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) 
 	if d.cfg, err = d.configuration(); err != nil {
 		return err
 	}
-	if d.w, err = a.opener().orCreate(ctx, d.cfg); err != nil {
+	if d.w, err = a.opener().OrCreate(ctx, d.cfg); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.w.Close()) }()

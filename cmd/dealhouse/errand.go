@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/sandbox"
@@ -182,9 +183,9 @@ func receive() (e errand, listener net.Listener, err error) {
 func (a *app) carryOut(ctx context.Context, e errand, listener net.Listener) (err error) {
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + e.Place.Dir),
 		Database: e.Database}}
-	o := a.opener()
-	o.limits = e.Limits
-	w, err := o.open(ctx, cfg, -1)
+	o := a.access()
+	o.Limits = e.Limits
+	w, err := access.New(o).Alone(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if err := c.complete(a, cfg); err != nil {
 		return err
 	}
-	w, err := a.opener().existing(ctx, cfg)
+	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
 	}

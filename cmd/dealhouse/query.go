@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
 )
@@ -91,17 +92,17 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	ask := asking{SQL: sql, Output: c.format.value}
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		w, err := a.opener().existing(ctx, cfg)
+		w, err := a.opener().Existing(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.Close()) }()
 		return ask.run(ctx, a, w)
 	}
-	if err := mustExist(dir); err != nil {
+	if err := access.MustExist(dir); err != nil {
 		return err
 	}
-	if w, err := a.opener().join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+	if w, err := a.opener().Join(ctx, cfg); w != nil || err != nil {
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}

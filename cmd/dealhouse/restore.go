@@ -81,7 +81,7 @@ func restore(ctx context.Context, a *app, path string) error {
 	}
 	done := a.showWaiting("restoring the backup")
 	err = backup.Restore(ctx, path, dir, m, func(ctx context.Context) (*warehouse.Warehouse, error) {
-		return a.opener().connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: -1, Restoring: true})
+		return a.opener().Restoring(ctx, cfg)
 	})
 	done()
 	if err != nil {

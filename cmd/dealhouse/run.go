@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
@@ -78,15 +76,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.alone)
-	if dir, _ := cfg.Warehouse.EmbeddedDir(); errors.Is(err, chdb.ErrLocked) {
-		err = cmp.Or(taken(ctx, dir), err)
-	}
+	w, err := o.WhenFree(ctx, cfg, o.Alone)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, true)
+	o.Share(w, true)
 	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	planner.Warehouse = w
 	var d *daemon.Daemon

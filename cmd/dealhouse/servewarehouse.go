@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/warehouse"
@@ -90,10 +91,10 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>",
 			cfg.Warehouse.RedactedDSN())
 	}
-	if err := mustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
+	if err := access.MustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
 		return err
 	}
-	if err := taken(ctx, dir); err != nil {
+	if err := access.MustBeFree(ctx, dir); err != nil {
 		return err
 	}
 	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)

@@ -215,7 +215,7 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 		file, source = f, filepath.Base(args[0])
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}

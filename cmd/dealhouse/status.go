@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/output"
@@ -156,8 +157,8 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 
 // readStatus reads the status, which is empty when nothing was ever loaded.
 func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
-	w, err := a.opener().existing(ctx, cfg)
-	if _, none := errors.AsType[absent](err); none {
+	w, err := a.opener().Existing(ctx, cfg)
+	if _, none := errors.AsType[access.AbsentError](err); none {
 		a.log.Warn(err.Error())
 		return nil, nil
 	}

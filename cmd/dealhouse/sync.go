@@ -136,16 +136,16 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	asked := ctx // the time-out below ends sooner
 	defer func() { svc.EndSwitches(asked, switches, results, err) }()
 	o := a.opener()
-	open := o.orCreate
+	open := o.OrCreate
 	if c.dryRun {
-		open = o.existingToLoad
+		open = o.ExistingToLoad
 	}
-	w, err := o.whenFree(ctx, cfg, open)
+	w, err := o.WhenFree(ctx, cfg, open)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, false)
+	o.Share(w, false)
 	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "sync", dryRun: c.dryRun, exported: exported, registry: registry})
