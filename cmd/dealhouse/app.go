@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -123,11 +122,11 @@ func (a *app) readConfigAs(source config.Source) (*config.Config, error) {
 }
 
 // measure makes a registry with all metrics of the program. What the command creates afterwards is counted there.
-func (a *app) measure(ctx context.Context) *prometheus.Registry {
+func (a *app) measure() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	b := readBuild()
 	build := daemon.Build{Version: b.version, Revision: b.revision, GoVersion: runtime.Version()}
-	if hasEngine(ctx) {
+	if chdb.Built {
 		build.Engine = chdb.Version
 	}
 	a.metrics = *daemon.NewMetrics(registry, build, nil)
@@ -151,13 +150,6 @@ func (a *app) showWaiting(what string) (done func()) {
 // showWaitingFor is showWaiting for a text that changes while the user waits.
 func (a *app) showWaitingFor(what func() string) (done func()) {
 	return output.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
-}
-
-// hasEngine reports whether this binary can run the embedded engine. It opens nothing: Open refuses an empty folder
-// name, and a binary without the engine refuses every folder.
-func hasEngine(ctx context.Context) bool {
-	_, err := chdb.Open(ctx, chdb.Options{})
-	return !errors.Is(err, chdb.ErrNotBuilt)
 }
 
 // program is the command that calls this program again.

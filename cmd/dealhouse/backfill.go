@@ -118,7 +118,7 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	exported, registry := a.exported(ctx, nil)
+	exported, registry := a.exported(nil)
 	svc := a.newService()
 	jobs, api, err := svc.Jobs(cfg, service.Selection{Accounts: c.accounts, Streams: []string{backfillStream}}, nil)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -67,7 +68,7 @@ type demo struct {
 }
 
 func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) (err error) {
-	if !hasEngine(ctx) {
+	if !chdb.Built {
 		return usagef("the demo needs the embedded engine, but this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
 	d := &demo{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}

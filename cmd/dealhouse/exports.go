@@ -27,7 +27,7 @@ type exports struct {
 
 // exported returns what the variables of OpenTelemetry ask for. If they ask for metrics, everything created afterwards
 // is counted in them. registry is the registry that exists already.
-func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
+func (a *app) exported(registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
 	settings := telemetry.Read(a.env)
 	if !a.confinement.inside { // otherwise the warning has been printed before
 		for _, problem := range settings.Problems {
@@ -35,7 +35,7 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 		}
 	}
 	if settings.Metrics != nil && registry == nil {
-		registry = a.measure(ctx)
+		registry = a.measure()
 	}
 	return settings, registry
 }

@@ -131,9 +131,7 @@ func cause(err error) string {
 		return strings.TrimPrefix(partial.Error(), "account "+partial.Account+": "+partial.Stream+": ")
 	}
 	if e, ok := errors.AsType[*dealapi.Error](err); ok {
-		api := *e
-		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
-		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
+		return e.Reason()
 	}
 	if isReadOnly(err) {
 		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"

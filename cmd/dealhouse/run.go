@@ -67,7 +67,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	a.unattended = true
-	registry := a.measure(ctx)
+	registry := a.measure()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	svc := a.newService()
 	planner := svc.Planner(cfg, read)
@@ -94,7 +94,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if err := svc.Prepare(ctx, w, false); err != nil {
 		return err
 	}
-	exported, _ := a.exported(ctx, registry)
+	exported, _ := a.exported(registry)
 	ctx, exporting, err := a.startExports(ctx, cfg, w, exported, registry, "")
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics, err := c.publishing(ctx, a)
+	metrics, err := c.publishing(a)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if metrics != nil {
 		registry = metrics.Registry
 	}
-	exported, registry := a.exported(ctx, registry)
+	exported, registry := a.exported(registry)
 	svc := a.newService()
 	if metrics != nil {
 		svc.ExpectStreams(metrics, cfg)
@@ -201,7 +201,7 @@ func (a *app) sync(ctx context.Context, svc *service.Service, w *warehouse.Wareh
 }
 
 // publishing is where the flags want the metrics to be left; nil means nowhere.
-func (c syncCommand) publishing(ctx context.Context, a *app) (*service.Publishing, error) {
+func (c syncCommand) publishing(a *app) (*service.Publishing, error) {
 	if c.pushGateway == "" && c.metricsTextfile == "" {
 		return nil, nil
 	}
@@ -213,6 +213,6 @@ func (c syncCommand) publishing(ctx context.Context, a *app) (*service.Publishin
 		}
 		p.Gateway = u
 	}
-	p.Registry = a.measure(ctx)
+	p.Registry = a.measure()
 	return p, nil
 }

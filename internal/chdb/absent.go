@@ -9,6 +9,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
+// Built says that this binary has no engine.
+const Built = false
+
 // Engine stands in for the embedded engine in a binary built without it. Open
 // never returns one.
 type Engine struct{}

@@ -12,6 +12,9 @@ import (
 	"dealhouse/internal/chdb/engine"
 )
 
+// Built says that this binary has the engine.
+const Built = true
+
 // Engine is a handle on the embedded ClickHouse. Handles on the same directory
 // share one engine, which ends with the last of them.
 type Engine struct {

@@ -130,6 +130,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Reason is Error without what differs between the requests of an account: what was done, its URL and the page.
+func (e *Error) Reason() string {
+	bare := *e
+	bare.Op, bare.URL, bare.Page = "", "", max(bare.Page, 1)
+	return strings.TrimPrefix(bare.Error(), "account "+bare.Account+": ")
+}
+
 // CursorRefused reports that a request in the middle of a chain was refused in a way that a vanished or expired cursor
 // would explain, or that the chain was to go on from a nextPage of another origin, as one kept from an earlier base_url
 // is: starting the chain over may help.

@@ -93,12 +93,12 @@ func (s *Service) warnOf(account, stream string, err error) {
 }
 
 // SettingError is a selection or a setting that cannot be used. It repeats until someone changes the setting.
-type SettingError struct{ err error }
+type SettingError struct{ Err error }
 
-func (e SettingError) Error() string { return e.err.Error() }
+func (e SettingError) Error() string { return e.Err.Error() }
 
 // Unwrap is what is wrong with it.
-func (e SettingError) Unwrap() error { return e.err }
+func (e SettingError) Unwrap() error { return e.Err }
 
 // SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }
