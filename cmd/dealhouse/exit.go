@@ -12,6 +12,7 @@ import (
 	"dealhouse/internal/backup"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon/client"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -71,13 +72,14 @@ func faultCode(err error) int {
 	var problems *config.Problems
 	var setting service.SettingError
 	var unusable backup.UnusableError
+	var unknown client.NotFoundError
 	switch {
 	case errors.As(err, &guard):
 		return exitGuard
 	case isAuth(err):
 		return exitAuth
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), errors.As(err, &unusable),
-		isSettings(err):
+		errors.As(err, &unknown), isSettings(err):
 		return exitUsage
 	}
 	return exitFault
@@ -85,7 +87,7 @@ func faultCode(err error) int {
 
 func isAuth(err error) bool {
 	var api *dealapi.Error
-	if _, refused := errors.AsType[refusedUserError](err); refused {
+	if _, refused := errors.AsType[client.RefusedError](err); refused {
 		return true
 	}
 	return warehouse.IsAuth(err) || errors.As(err, &api) && api.Kind == dealapi.KindAuth
