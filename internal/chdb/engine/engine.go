@@ -165,8 +165,24 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 	return lib, nil
 }
 
-// start connects for the first time, which is what opens the directory.
+// start locks the directory, and connects for the first time.
 func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
+	// Before anything is written: it might be for the engine that another process starts just now.
+	lock, err := claim(dir)
+	if err != nil {
+		return nil, err
+	}
+	in, err := startLocked(lib, dir, o, r)
+	if err != nil {
+		_ = lock.Close() // nothing was written
+		return nil, err
+	}
+	in.lock = lock
+	return in, nil
+}
+
+// startLocked connects for the first time, which is what opens the directory.
+func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
 	config, err := r.config(dir, o)
 	if err == nil {
 		err = writeLimits(dir, o.Limits)
@@ -193,22 +209,16 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits,
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
-	if in.lock, err = claim(dir); err != nil {
-		return nil, err
-	}
 	first, err := in.connectFirst()
 	if err != nil {
-		_ = in.lock.Close()
 		return nil, err
 	}
 	if err := r.tables(first); err != nil {
 		first.Close()
-		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: remove tables of the engine: %w", dir, err)
 	}
 	if in.version, err = first.Value("SELECT version()"); err != nil {
 		first.Close()
-		_ = in.lock.Close()
 		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
 	}
 	in.control = conn.NewController(first)
