@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,14 +125,14 @@ type serving struct {
 
 func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
 	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
-		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: protect}
+		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
 	if s.Greet {
 		s.greet(a.stdout, listener.Addr(), w.Database())
 	}
-	return serve(ctx, limitConnections(listener, maxConnections), w.Engine().Handler(options))
+	return w.Engine().Serve(ctx, listener, options)
 }
 
 // validate refuses flags that would let strangers in by accident.
@@ -197,6 +194,9 @@ func (s serving) greet(to io.Writer, addr net.Addr, database string) {
 		database, url, rights, who, url, database)
 }
 
+// maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
+const maxQuery = 512 << 10
+
 // reachable returns an address that clients on this machine can use, also for a server that listens on all addresses.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
@@ -204,42 +204,4 @@ func reachable(listen string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return listen
-}
-
-// drain is how long requests under way may take to end when the server is told to stop.
-const drain = 10 * time.Second
-
-// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as
-// the body.
-const maxHeader = 128 << 10
-
-// maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
-const maxQuery = 512 << 10
-
-// maxConnections is how many connections may be open at once.
-const maxConnections = 512
-
-// idle is how long a connection may stay open between two requests. Queries may take as long as they need.
-const idle = 2 * time.Minute
-
-// serve serves until ctx ends, and returns what ended it once the requests under way are done.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
-		ConnContext: withConnection,
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	if err := server.Shutdown(patience); err != nil {
-		err = errors.Join(err, server.Close())
-		return errors.Join(context.Cause(ctx), fmt.Errorf("cutting requests off after %s: %w", drain, err))
-	}
-	return context.Cause(ctx)
 }

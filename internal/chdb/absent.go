@@ -4,6 +4,7 @@ package chdb
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -66,6 +67,9 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Host answers nobody.
 func (e *Engine) Host(bool) *Host { return &Host{} }
+
+// Serve returns ErrNotBuilt.
+func (e *Engine) Serve(context.Context, net.Listener, HandlerOptions) error { return ErrNotBuilt }
 
 // Handler answers every request with 501.
 func (e *Engine) Handler(HandlerOptions) http.Handler {

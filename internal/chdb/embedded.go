@@ -4,6 +4,7 @@ package chdb
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -85,3 +86,9 @@ func (e *Engine) Host(lasting bool) *Host {
 // clickhouse-go. Unless o says otherwise it is read-only and only for clients
 // that address it as localhost or by a number.
 func (e *Engine) Handler(o HandlerOptions) http.Handler { return door.Handler(e.engine, o) }
+
+// Serve serves [Engine.Handler] until ctx ends, and returns what ended it once the requests under way are done. The
+// listener is closed then.
+func (e *Engine) Serve(ctx context.Context, l net.Listener, o HandlerOptions) error {
+	return door.Serve(ctx, l, e.engine, o)
+}

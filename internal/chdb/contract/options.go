@@ -2,7 +2,6 @@ package contract
 
 import (
 	"log/slog"
-	"net/http"
 	"time"
 )
 
@@ -113,10 +112,6 @@ type HandlerOptions struct {
 
 	// MinRate is how many bytes a second a client has to send or take. Zero means 16 KiB.
 	MinRate int64
-
-	// Busy, if set, is called when a request gets its turn, and what it returns when
-	// the turn is over: a server that is short of connections can spare those.
-	Busy func(*http.Request) (over func())
 
 	// Logger gets a line for each request that fails on the server's side.
 	// Nil means the engine's.
