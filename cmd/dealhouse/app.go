@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/output"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
@@ -35,7 +36,7 @@ type app struct {
 	// replaced.
 	become func(policy sandbox.Policy, args []string) error
 
-	confinement confinement
+	confinement launch.Confinement
 	configPath  string
 	logFormat   choice
 	logLevel    choice
@@ -115,10 +116,20 @@ func (a *app) readConfig(needAccounts bool, knownEnv ...string) (*config.Config,
 
 // readConfigAs reads the configuration that the command line names, with the other options of the source.
 func (a *app) readConfigAs(source config.Source) (*config.Config, error) {
-	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.readFile
+	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.ReadFile
 	cfg, warnings, err := config.Read(source)
 	a.warn(warnings)
 	return cfg, err
+}
+
+// warn prints the warnings of a configuration, unless the process that this one has replaced has printed them.
+func (a *app) warn(warnings []config.Warning) {
+	if a.confinement.ReadAgain() {
+		return
+	}
+	for _, w := range warnings {
+		a.log.Warn(w.String())
+	}
 }
 
 // measure makes a registry with all metrics of the program. What the command creates afterwards is counted there.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -199,60 +198,22 @@ func (d *demo) serve(ctx context.Context) (err error) {
 		return fmt.Errorf("serving the warehouse: %w", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if it ran here
-	e, err := d.newErrand(ctx, d.dir, d.cfg.Warehouse.Database)
+	l := d.launcher()
+	job, err := l.NewJob(ctx, launch.JobOptions{Dir: d.dir, WithoutSandbox: d.withoutSandbox})
 	if err != nil {
-		return err
-	}
-	if err := d.raiseWalls(&e, d.withoutSandbox, false); err != nil {
 		return err
 	}
 	d.sayWhatIsUp("http://" + listener.Addr().String())
 	bounds := defaultLimits()
-	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries, Buffered: bounds.buffered << 20}, true, bounds.engine()
-	if d.become == nil {
-		return e.Serve.run(ctx, d.app, d.w, listener)
+	serve := &serveTask{Queries: bounds.queries, Buffered: bounds.buffered << 20}
+	if l.InPlace() {
+		return serve.run(ctx, d.app, d.w, listener)
 	}
-	return d.send(ctx, e, listener)
-}
-
-// send lets another process carry out an errand and waits for it. When ctx ends, that process ends too.
-func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
-	files, err := e.files(listener)
-	if err != nil {
+	t := task{Database: d.cfg.Warehouse.Database, Limits: bounds.engine(), Serve: serve}
+	if err := d.describeTask(&job, t); err != nil {
 		return err
 	}
-	path, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program's own file: %w", err)
-	}
-	cmd := exec.Command(path) //nolint:gosec,noctx // this program itself, which is ended by its leash
-	cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = e.environment(a.env, outside), files, os.Stdout, os.Stderr
-	leash, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	for _, f := range files {
-		_ = f.Close() // the process has them now
-	}
-	_ = listener.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		_ = leash.Close()
-		err = <-ended
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil {
-		return fmt.Errorf("the process that serves ended: %w", err)
-	}
-	return errors.New("the process that serves ended")
+	return l.RunChild(ctx, job, listener)
 }
 
 // demoMarker is the file that marks a folder as one of the demo, whose data may be removed.

@@ -14,6 +14,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon/client"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -73,13 +74,14 @@ func faultCode(err error) int {
 	var setting service.SettingError
 	var unusable backup.UnusableError
 	var unknown client.NotFoundError
+	var incomplete launch.IncompleteError
 	switch {
 	case errors.As(err, &guard):
 		return exitGuard
 	case isAuth(err):
 		return exitAuth
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), errors.As(err, &unusable),
-		errors.As(err, &unknown), isSettings(err):
+		errors.As(err, &unknown), errors.As(err, &incomplete), isSettings(err):
 		return exitUsage
 	}
 	return exitFault

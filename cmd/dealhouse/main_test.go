@@ -17,6 +17,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 )
 
@@ -24,7 +25,7 @@ import (
 const childVariable = "CLI_TEST_BE_THE_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" || os.Getenv(errandVariable) != "" {
+	if os.Getenv(childVariable) != "" || os.Getenv(launch.Variable) != "" {
 		if err := handicap(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -13,6 +13,7 @@ import (
 	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/warehouse"
 )
 
@@ -94,12 +95,10 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	if err := access.MustBeFree(ctx, dir); err != nil {
 		return err
 	}
-	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
-	if err != nil {
-		return err
-	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated
-	if err := a.raiseWalls(&e, c.withoutSandbox, !dealapi.IsLoopback(host)); err != nil {
+	job, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: c.withoutSandbox,
+		Strangers: !dealapi.IsLoopback(host)})
+	if err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
@@ -107,14 +106,14 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
+	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
 		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
-	e.Limits = c.limits.engine()
-	return a.sends(ctx, e, listener)
+	return a.launchTask(ctx, job, task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve},
+		listener)
 }
 
-// serving holds the options of the HTTP server.
-type serving struct {
+// serveTask is how the warehouse is served over HTTP.
+type serveTask struct {
 	AllowWrites    bool
 	User, Password string
 	AnyHost        bool // it may be addressed by any name
@@ -123,7 +122,7 @@ type serving struct {
 	Buffered       int64
 }
 
-func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
+func (s serveTask) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
 	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
 		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries}
 	if s.AnyHost {
@@ -177,7 +176,7 @@ func secret(a *app, flag, reference string) (value, variable string, err error) 
 }
 
 // greet tells the user where the server is and how to ask it.
-func (s serving) greet(to io.Writer, addr net.Addr, database string) {
+func (s serveTask) greet(to io.Writer, addr net.Addr, database string) {
 	rights, who := "read-only", ""
 	if s.AllowWrites {
 		rights = "reads and writes"
