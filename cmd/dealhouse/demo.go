@@ -12,6 +12,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/demo"
 	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -30,9 +31,6 @@ const demoExample = `  dealhouse demo
   dealhouse demo --data ./demo-data      keep the data, to query it with dealhouse query
   dealhouse demo --serve                 keep API and warehouse running until Ctrl-C`
 
-// demoDays is how far the simulated world moves on between the two syncs.
-const demoDays = 3
-
 func newDemo(a *app) *cobra.Command {
 	var dir string
 	var serve, withoutSandbox bool
@@ -43,7 +41,7 @@ func newDemo(a *app) *cobra.Command {
 		Example: demoExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), dir, serve, withoutSandbox)
+			return runDemo(cmd.Context(), a, dir, serve, withoutSandbox)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is created if it does not exist")
@@ -52,35 +50,33 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-// demo is a running demonstration.
-type demo struct {
+// demonstration is a running demo.
+type demonstration struct {
 	*app
 	service *service.Service
 	dir     string // of the warehouse
 	kept    bool   // the folder outlives the demo
-	sim     *apisim.Sim
-	url     string // of the simulator
+	world   *demo.World
 	cfg     *config.Config
 	w       *warehouse.Warehouse
 
 	withoutSandbox bool
 }
 
-func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) (err error) {
+func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool) (err error) {
 	if !chdb.Built {
 		return usagef("the demo needs the embedded engine, but this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
-	d := &demo{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
+	d := &demonstration{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	stop, err := d.startSimulator(ctx)
-	if err != nil {
+	if d.world, err = demo.NewWorld(ctx); err != nil {
 		return err
 	}
-	defer stop()
+	defer d.world.Close()
 	if d.cfg, err = d.configuration(); err != nil {
 		return err
 	}
@@ -104,20 +100,20 @@ func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) 
 }
 
 // show runs the demonstration and prints its results.
-func (d *demo) show(ctx context.Context) error {
+func (d *demonstration) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url,
-		wording.List(d.sim.Orgs()))
-	if err := d.load(ctx, "First sync: everything is new."); err != nil {
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.world.URL,
+		wording.List(d.world.Sim.Orgs()))
+	if err := d.syncAll(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
 	fmt.Fprintln(d.stdout)
-	if err := d.passDays(); err != nil {
+	if err := d.world.PassDays(); err != nil {
 		return err
 	}
-	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demoDays))
+	err := d.syncAll(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demo.Days))
 	if err != nil {
 		return err
 	}
@@ -130,8 +126,8 @@ func (d *demo) show(ctx context.Context) error {
 	return d.showPayouts(ctx)
 }
 
-// load syncs everything once.
-func (d *demo) load(ctx context.Context, title string) error {
+// syncAll makes one sync and prints its results below a title.
+func (d *demonstration) syncAll(ctx context.Context, title string) error {
 	jobs, api, err := d.service.Jobs(d.cfg, service.Selection{}, nil)
 	if err != nil {
 		return err
@@ -151,19 +147,19 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := d.printFailures(ctx, d.service, results); err != nil {
 		return err
 	}
-	d.sum(results, took)
+	d.printSum(results, took)
 	return nil
 }
 
-// sum says in one sentence what a sync read and how long it took.
-func (d *demo) sum(results []syncer.Result, took time.Duration) {
+// printSum says in one sentence what a sync read and how long it took.
+func (d *demonstration) printSum(results []syncer.Result, took time.Duration) {
 	var read, transactions, listed uint64
 	incremental := false
 	for _, r := range results {
 		read += r.Record.Totals.Read
 		if r.Record.Stream == apisim.StreamTransactions {
 			transactions += r.Record.Totals.Read
-			listed += uint64(d.sim.Count(apisim.StreamTransactions, r.Record.Account))
+			listed += uint64(d.world.Sim.Count(apisim.StreamTransactions, r.Record.Account))
 			incremental = incremental || !r.Record.RequestedAfter.IsZero()
 		}
 	}
@@ -177,7 +173,7 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 
 // beginAnew makes an empty database. The simulated world starts at the same point each time, so it cannot continue from
 // the end of an earlier demo.
-func (d *demo) beginAnew(ctx context.Context) error {
+func (d *demonstration) beginAnew(ctx context.Context) error {
 	if d.kept {
 		// The connection of a warehouse uses the database as its current one. The statement switches to another one
 		// first.
@@ -192,7 +188,7 @@ func (d *demo) beginAnew(ctx context.Context) error {
 
 // serve keeps everything running. The simulator stays in this process. The engine, which anybody on this machine may
 // query now, moves to a process that holds nothing but the data.
-func (d *demo) serve(ctx context.Context) (err error) {
+func (d *demonstration) serve(ctx context.Context) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("serving the warehouse: %w", err)

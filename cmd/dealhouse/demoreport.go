@@ -30,7 +30,7 @@ ORDER BY p.account, p.id DESC LIMIT 3 BY p.account`},
 }
 
 // sayWhatNext ends the demo with commands that work with what it left behind.
-func (d *demo) sayWhatNext() {
+func (d *demonstration) sayWhatNext() {
 	var b strings.Builder
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
@@ -52,16 +52,16 @@ func (d *demo) sayWhatNext() {
 }
 
 // sayWhatIsUp prints how to reach what --serve keeps running.
-func (d *demo) sayWhatIsUp(warehouse string) {
+func (d *demonstration) sayWhatIsUp(warehouse string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse,
-		d.cfg.Warehouse.Database, d.url)
-	for _, org := range d.sim.Orgs() {
-		key, payouts := d.sim.Keys(org)
+		d.cfg.Warehouse.Database, d.world.URL)
+	for _, org := range d.world.Sim.Orgs() {
+		key, payouts := d.world.Sim.Keys(org)
 		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)
 	}
-	org := d.sim.Orgs()[0]
-	key, _ := d.sim.Keys(org)
+	org := d.world.Sim.Orgs()[0]
+	key, _ := d.world.Sim.Keys(org)
 	fmt.Fprintf(&b, `
 In another terminal:
 
@@ -69,7 +69,7 @@ In another terminal:
   DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
   curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
   DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
-`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.url, org)
+`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.world.URL, org)
 	fmt.Fprint(d.stdout, b.String())
 }
 
