@@ -51,14 +51,14 @@ type app struct {
 // waits are how long the program waits for others.
 type waits struct {
 	folder    time.Duration // how long a command that writes waits for another process to close the embedded warehouse
-	lastWords time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
-	telling   time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
+	exports   time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
+	notifying time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
 	pages     web.Waits     // the pages of the daemon; zero: as usual
 }
 
 // standardWaits are the waits outside tests.
 func standardWaits() waits {
-	return waits{folder: time.Minute, lastWords: 2 * time.Second, telling: service.DefaultTelling}
+	return waits{folder: time.Minute, exports: 2 * time.Second, notifying: service.DefaultNotifyTimeout}
 }
 
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
@@ -148,7 +148,7 @@ func (a *app) measure() *prometheus.Registry {
 func (a *app) newService() *service.Service {
 	return service.New(service.Options{
 		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
-		ShowWaiting: a.showWaiting, Telling: a.waits.telling,
+		ShowWaiting: a.showWaiting, NotifyTimeout: a.waits.notifying,
 	})
 }
 

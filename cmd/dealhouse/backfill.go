@@ -152,6 +152,6 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }

@@ -95,7 +95,7 @@ func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool
 	if serve {
 		return d.serve(ctx)
 	}
-	d.sayWhatNext()
+	d.printNextSteps()
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (d *demonstration) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.sayWhatIsUp("http://" + listener.Addr().String())
+	d.printAddresses("http://" + listener.Addr().String())
 	bounds := defaultLimits()
 	serve := &serveTask{Queries: bounds.queries, Buffered: bounds.buffered << 20}
 	if l.InPlace() {

@@ -29,8 +29,8 @@ ORDER BY p.account, p.id DESC LIMIT 3 BY p.account`},
 	}
 }
 
-// sayWhatNext ends the demo with commands that work with what it left behind.
-func (d *demonstration) sayWhatNext() {
+// printNextSteps ends the demo with commands that work with what it left behind.
+func (d *demonstration) printNextSteps() {
 	var b strings.Builder
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
@@ -51,8 +51,8 @@ func (d *demonstration) sayWhatNext() {
 	fmt.Fprint(d.stdout, b.String())
 }
 
-// sayWhatIsUp prints how to reach what --serve keeps running.
-func (d *demonstration) sayWhatIsUp(warehouse string) {
+// printAddresses prints how to reach what --serve keeps running.
+func (d *demonstration) printAddresses(warehouse string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse,
 		d.cfg.Warehouse.Database, d.world.URL)

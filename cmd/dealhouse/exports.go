@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// told holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
+// exports holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
 type exports struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
@@ -44,7 +44,7 @@ func (a *app) exported(registry *prometheus.Registry) (telemetry.Settings, *prom
 // is the name of the command's own span, if it has one.
 func (a *app) startExports(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
 	registry *prometheus.Registry, span string) (context.Context, exports, error) {
-	t := exports{within: a.waits.lastWords}
+	t := exports{within: a.waits.exports}
 	if l := cfg.Lineage; l.On() {
 		server, err := w.Identify(ctx)
 		if err != nil {

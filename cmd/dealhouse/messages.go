@@ -49,8 +49,8 @@ func (a *app) printMessage(kind string, err error, attrs ...any) {
 	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
 }
 
-// sayEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
-func (a *app) sayEmpty(rows int, why string) {
+// logEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
+func (a *app) logEmpty(rows int, why string) {
 	if rows == 0 {
 		a.log.Info(why)
 	}

@@ -112,9 +112,9 @@ func openToPlan(ctx context.Context, a *app,
 			return nil, nil, fmt.Errorf("making a temporary folder: %w", err)
 		}
 		remove = func() error { return os.RemoveAll(empty) }
-		stand := *cfg
-		stand.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
-		if w, err = a.opener().OrCreate(ctx, &stand); err != nil {
+		temporary := *cfg
+		temporary.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
+		if w, err = a.opener().OrCreate(ctx, &temporary); err != nil {
 			return nil, nil, errors.Join(err, remove())
 		}
 	}

@@ -152,6 +152,6 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 		}
 		rows = append(rows, row)
 	}
-	a.sayEmpty(len(rows), "no message has been sent yet, and none is waiting")
+	a.logEmpty(len(rows), "no message has been sent yet, and none is waiting")
 	return output.Print(format, a.stdout, columns, rows)
 }

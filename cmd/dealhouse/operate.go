@@ -226,7 +226,7 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 			}
 			rows = append(rows, row)
 		}
-		a.sayEmpty(len(rows), "no actions of operators yet")
+		a.logEmpty(len(rows), "no actions of operators yet")
 		return output.Print(format, a.stdout, columns, rows)
 	})
 }

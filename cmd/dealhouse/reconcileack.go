@@ -164,6 +164,6 @@ func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgemen
 			report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
-	a.sayEmpty(len(rows), "nothing has been acknowledged yet")
+	a.logEmpty(len(rows), "nothing has been acknowledged yet")
 	return output.Print(format, a.stdout, columns, rows)
 }

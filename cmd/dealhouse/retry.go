@@ -103,7 +103,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	if err := printRetries(a.stdout, c.format.value, results, records); err != nil {
 		return err
 	}
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }
 

@@ -146,7 +146,7 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	svc.Publish(ctx, metrics, cfg, w)
 	return a.printFailures(ctx, svc, results)
 }

@@ -63,8 +63,8 @@ func (u *UnknownCursor) UnmarshalText(b []byte) error {
 	return unmarshalName("unknownCursor", b, u.names(), func(i int) { *u = UnknownCursor(i) })
 }
 
-// start is where the page that a cursor asks for begins in a view, or the answer that is given instead of a page.
-func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
+// position is where the page that a cursor asks for begins in a view, or the answer that is given instead of a page.
+func (c *call) position(l *listing, v view, cursor string) (int, *answer) {
 	if pos, ok := c.locate(l, v, cursor); ok {
 		return pos, nil
 	}

@@ -6,7 +6,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-var errEnough = errors.New("no more is needed")
+// errStopReading ends the reading of an array.
+var errStopReading = errors.New("no more is needed")
 
 // FirstKey is the key of the first record of a page as text, whether the record can be loaded or not; "" when the page
 // is empty, its first record has no key, or the stream's key is derived. data is a JSON array that was checked.
@@ -18,7 +19,7 @@ func FirstKey(s *catalog.Stream, data []byte) string {
 	var key []byte
 	_ = (&cursor{data: data}).array(func(c *cursor) error { // only to stop early
 		if c.next() != objectKind {
-			return errEnough
+			return errStopReading
 		}
 		if err := c.object(func(c *cursor, name []byte) (err error) {
 			if string(name) != s.Fields[i].JSON {
@@ -33,7 +34,7 @@ func FirstKey(s *catalog.Stream, data []byte) string {
 		}); err != nil {
 			return err
 		}
-		return errEnough
+		return errStopReading
 	})
 	return string(key)
 }

@@ -210,7 +210,7 @@ func (c *chain) isOpaque(token, last string) bool {
 		return false
 	}
 	c.kind = cursorOpaque
-	c.sayOpaque()
+	c.logOpaque()
 	return true
 }
 

@@ -175,7 +175,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	if job.Stream.Kind != catalog.Incremental || !job.Full || s.gap != "" || s.still || s.rising {
 		return nil
 	}
-	more, err := l.reader.readPages(ctx, fetching, job.overlapping(s.start()), (*chain).sweep)
+	more, err := l.reader.readPages(ctx, fetching, job.overlapping(s.startTime()), (*chain).sweep)
 	if err != nil {
 		return err
 	}
@@ -223,8 +223,8 @@ func (l *list) stage(ctx context.Context, f filled) error {
 }
 
 // leavePlace saves the place of a walk that ends with an error, so that the next run goes on from its last batch. Where
-// another worker has taken the stream over, the place is that one's. A warehouse that does not answer is not waited for:
-// without the place, some pages are read again.
+// another worker has taken the stream over, the place is that one's. A warehouse that does not answer is not waited
+// for: without the place, some pages are read again.
 func (l *list) leavePlace(ctx context.Context, cause error) {
 	if l.place == nil || errors.Is(cause, warehouse.ErrLeaseLost) || !resumable(cause) {
 		return

@@ -122,9 +122,9 @@ func (s *seen) addChain(c *chain) {
 	s.rising = first && (c.swept || c.kind == cursorNext && c.order.byTime() && c.reread == 0)
 }
 
-// start is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may be
-// ahead of that clock; the newest updatedAt that was seen, less the time that the reading took, is not.
-func (s *seen) start() time.Time {
+// startTime is a time by the clock of updatedAt, at the latest the one at which the reading began. The Date header may
+// be ahead of that clock; the newest updatedAt that was seen, less the time that the reading took, is not.
+func (s *seen) startTime() time.Time {
 	if at := time.UnixMilli(s.fresh).Add(-s.took - clockSlack); s.fresh != 0 && at.Before(s.serverStart) {
 		return at.UTC()
 	}
