@@ -206,7 +206,7 @@ func (d *demonstration) serve(ctx context.Context) (err error) {
 		return serve.run(ctx, d.app, d.w, listener)
 	}
 	t := task{Database: d.cfg.Warehouse.Database, Limits: bounds.engine(), Serve: serve}
-	if err := d.describeTask(&job, t); err != nil {
+	if err := t.describe(d.app, &job); err != nil {
 		return err
 	}
 	return l.RunChild(ctx, job, listener)

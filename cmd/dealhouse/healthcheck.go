@@ -52,7 +52,7 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 	o := client.Options{URL: c.address}
 	if c.address == "" {
 		cfg, err := a.readConfig(false)
-		if _, bad := errors.AsType[*config.Problems](err); bad {
+		if is[*config.Problems](err) {
 			cfg, err = portOnly(a)
 		}
 		if err != nil {

@@ -22,7 +22,7 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
-		if _, drained := errors.AsType[service.SignalError](err); drained && a.unattended {
+		if is[service.SignalError](err) && a.unattended {
 			a.log.Info(signal.Error()) // this is how a daemon is stopped
 			return
 		}
@@ -108,7 +108,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 			}
 		}
 		err := r.Err
-		if len(same) > 1 || isGuard(err) || isIncomplete(err) || isReadOnly(err) {
+		if len(same) > 1 || is[*syncer.GuardError](err) || is[*syncer.IncompleteError](err) || isReadOnly(err) {
 			err = errors.New(reason)
 		}
 		a.printAboutStreams("error", r.Record.Account, same, err)
@@ -137,14 +137,4 @@ func cause(err error) string {
 		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
 	}
 	return err.Error()
-}
-
-func isIncomplete(err error) bool {
-	_, ok := errors.AsType[*syncer.IncompleteError](err)
-	return ok
-}
-
-func isGuard(err error) bool {
-	_, ok := errors.AsType[*syncer.GuardError](err)
-	return ok
 }

@@ -106,7 +106,7 @@ func openToPlan(ctx context.Context, a *app,
 	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
 	w, err = a.opener().Existing(ctx, cfg)
-	if _, none := errors.AsType[access.AbsentError](err); none {
+	if is[access.AbsentError](err) {
 		empty, err := os.MkdirTemp("", "dealhouse-plan-")
 		if err != nil {
 			return nil, nil, fmt.Errorf("making a temporary folder: %w", err)

@@ -16,23 +16,20 @@ func (a *app) opener() *access.Opener { return access.New(a.access()) }
 // access returns how this program opens warehouses.
 func (a *app) access() access.Options {
 	return access.Options{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
-		Downloading: a.download.reached, ShowWaiting: a.showWaiting, Confine: a.confine}
-}
-
-// openToRead reads the configuration and opens its warehouse to read it.
-func (a *app) openToRead(ctx context.Context) (*config.Config, *warehouse.Warehouse, error) {
-	cfg, err := a.readConfig(false)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := a.opener().Existing(ctx, cfg)
-	return cfg, w, err
+		Downloading: a.download.reached, ShowWaiting: a.showWaiting,
+		Confine: func(ctx context.Context, dir string, files ...string) error {
+			return a.confinement.Confine(ctx, a.launcher(), dir, files...)
+		}}
 }
 
 // readWarehouse opens the warehouse for a command that only reads it, and closes it after do. If do fails because a
 // table or column is missing, the error says that the schema is old.
 func (a *app) readWarehouse(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
-	cfg, w, err := a.openToRead(ctx)
+	cfg, err := a.readConfig(false)
+	if err != nil {
+		return err
+	}
+	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
 	}

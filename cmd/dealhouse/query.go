@@ -115,7 +115,8 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if err != nil {
 		return err
 	}
-	return a.launchTask(ctx, job, task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Query: &query}, nil)
+	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Query: &query}
+	return t.launch(ctx, a, job, nil)
 }
 
 // queryTask is one query and how its result is printed.

@@ -108,8 +108,8 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	defer func() { _ = listener.Close() }() // the server has, if there was one
 	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
 		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
-	return a.launchTask(ctx, job, task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve},
-		listener)
+	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve}
+	return t.launch(ctx, a, job, listener)
 }
 
 // serveTask is how the warehouse is served over HTTP.

@@ -268,7 +268,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 
 // orRefused turns the error of a file that was refused into a mistake of the command line.
 func orRefused(err error) error {
-	if _, is := errors.AsType[*settlement.ProblemsError](err); is || errors.Is(err, warehouse.ErrTextTable) {
+	if is[*settlement.ProblemsError](err) || errors.Is(err, warehouse.ErrTextTable) {
 		return usageError{err}
 	}
 	return err

@@ -144,7 +144,7 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 // readStatus reads the status, which is empty when nothing was ever loaded.
 func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
 	w, err := a.opener().Existing(ctx, cfg)
-	if _, none := errors.AsType[access.AbsentError](err); none {
+	if is[access.AbsentError](err) {
 		a.log.Warn(err.Error())
 		return nil, nil
 	}

@@ -42,8 +42,8 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 	return place, nil
 }
 
-// describeTask adds a task to a job, with what the process that does it has to know of this one.
-func (a *app) describeTask(j *launch.Job, t task) (err error) {
+// describe adds the task to a job, with what the process that does it has to know of this one.
+func (t task) describe(a *app, j *launch.Job) (err error) {
 	command := "query"
 	if t.Serve != nil {
 		command = "serve-warehouse"
@@ -56,14 +56,14 @@ func (a *app) describeTask(j *launch.Job, t task) (err error) {
 	return nil
 }
 
-// launchTask does a task. If this process may be replaced, it is replaced by one in the sandbox, which ends with the
+// launch does the task. If this process may be replaced, it is replaced by one in the sandbox, which ends with the
 // task. listener may be nil.
-func (a *app) launchTask(ctx context.Context, j launch.Job, t task, listener net.Listener) error {
+func (t task) launch(ctx context.Context, a *app, j launch.Job, listener net.Listener) error {
 	l := a.launcher()
 	if l.InPlace() {
 		return t.run(ctx, a, j.Place.Dir, listener)
 	}
-	if err := a.describeTask(&j, t); err != nil {
+	if err := t.describe(a, &j); err != nil {
 		return err
 	}
 	return l.Replace(j, listener)
@@ -133,9 +133,4 @@ func (a *app) loads(cmd *cobra.Command) *cobra.Command {
 		}
 	}
 	return cmd
-}
-
-// confine enters the sandbox of a command that loads.
-func (a *app) confine(ctx context.Context, dir string, files ...string) error {
-	return a.confinement.Confine(ctx, a.launcher(), dir, files...)
 }
