@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/output"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
@@ -36,7 +36,7 @@ type app struct {
 	// replaced.
 	become func(policy sandbox.Policy, args []string) error
 
-	confinement confinement
+	confinement launch.Confinement
 	configPath  string
 	logFormat   choice
 	logLevel    choice
@@ -51,14 +51,14 @@ type app struct {
 // waits are how long the program waits for others.
 type waits struct {
 	folder    time.Duration // how long a command that writes waits for another process to close the embedded warehouse
-	lastWords time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
-	telling   time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
+	exports   time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
+	notifying time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
 	pages     web.Waits     // the pages of the daemon; zero: as usual
 }
 
 // standardWaits are the waits outside tests.
 func standardWaits() waits {
-	return waits{folder: time.Minute, lastWords: 2 * time.Second, telling: service.DefaultTelling}
+	return waits{folder: time.Minute, exports: 2 * time.Second, notifying: service.DefaultNotifyTimeout}
 }
 
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
@@ -116,18 +116,28 @@ func (a *app) readConfig(needAccounts bool, knownEnv ...string) (*config.Config,
 
 // readConfigAs reads the configuration that the command line names, with the other options of the source.
 func (a *app) readConfigAs(source config.Source) (*config.Config, error) {
-	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.readFile
+	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.ReadFile
 	cfg, warnings, err := config.Read(source)
 	a.warn(warnings)
 	return cfg, err
 }
 
+// warn prints the warnings of a configuration, unless the process that this one has replaced has printed them.
+func (a *app) warn(warnings []config.Warning) {
+	if a.confinement.ReadAgain() {
+		return
+	}
+	for _, w := range warnings {
+		a.log.Warn(w.String())
+	}
+}
+
 // measure makes a registry with all metrics of the program. What the command creates afterwards is counted there.
-func (a *app) measure(ctx context.Context) *prometheus.Registry {
+func (a *app) measure() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	b := readBuild()
 	build := daemon.Build{Version: b.version, Revision: b.revision, GoVersion: runtime.Version()}
-	if hasEngine(ctx) {
+	if chdb.Built {
 		build.Engine = chdb.Version
 	}
 	a.metrics = *daemon.NewMetrics(registry, build, nil)
@@ -138,7 +148,7 @@ func (a *app) measure(ctx context.Context) *prometheus.Registry {
 func (a *app) newService() *service.Service {
 	return service.New(service.Options{
 		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
-		ShowWaiting: a.showWaiting, Telling: a.waits.telling,
+		ShowWaiting: a.showWaiting, NotifyTimeout: a.waits.notifying,
 	})
 }
 
@@ -151,13 +161,6 @@ func (a *app) showWaiting(what string) (done func()) {
 // showWaitingFor is showWaiting for a text that changes while the user waits.
 func (a *app) showWaitingFor(what func() string) (done func()) {
 	return output.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
-}
-
-// hasEngine reports whether this binary can run the embedded engine. It opens nothing: Open refuses an empty folder
-// name, and a binary without the engine refuses every folder.
-func hasEngine(ctx context.Context) bool {
-	_, err := chdb.Open(ctx, chdb.Options{})
-	return !errors.Is(err, chdb.ErrNotBuilt)
 }
 
 // program is the command that calls this program again.

@@ -118,7 +118,7 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	exported, registry := a.exported(ctx, nil)
+	exported, registry := a.exported(nil)
 	svc := a.newService()
 	jobs, api, err := svc.Jobs(cfg, service.Selection{Accounts: c.accounts, Streams: []string{backfillStream}}, nil)
 	if err != nil {
@@ -130,12 +130,12 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.orCreate)
+	w, err := o.WhenFree(ctx, cfg, o.OrCreate)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, false)
+	o.Share(w, false)
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "backfill", exported: exported, registry: registry})
 	if err != nil {
@@ -152,6 +152,6 @@ func (c backfillCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/backup"
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
@@ -49,13 +43,6 @@ func newBackup(a *app) *cobra.Command {
 	return cmd
 }
 
-// stillRunningError says that a run did not end in time for a backup.
-type stillRunningError struct{ wait time.Duration }
-
-func (e stillRunningError) Error() string {
-	return fmt.Sprintf("a run under way has not ended within %s, and nothing was backed up: run it again later, or with a longer --wait; `dealhouse operate cancel` stops a run of the daemon", e.wait)
-}
-
 func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err error) {
 	cfg, err := a.readConfig(false)
 	if err != nil {
@@ -65,85 +52,28 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	if err := backup.Free(path); err != nil {
-		return usageError{err}
-	}
-	if err := notWithin(path, dir); err != nil {
+	if err := backup.CheckPath(path, dir); err != nil {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	about, err := aboutBackup(ctx, w)
-	if err != nil {
-		return err
+	options := backup.Options{Program: readBuild().version, Wait: wait, ShowWaiting: a.showWaitingFor}
+	for _, account := range cfg.Accounts {
+		for _, s := range account.Streams {
+			options.Streams = append(options.Streams, warehouse.StreamID{Account: account.Name, Stream: s.Name})
+		}
 	}
-	room, err := w.Storage(ctx)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(enoughRoom(dir, room.Used), enoughRoom(filepath.Dir(path), room.Used)); err != nil {
-		return err
-	}
-	folder, release, err := claimBackups(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	name := uuid.NewString()
-	if err := a.letWrite(ctx, w, cfg, name, wait); err != nil {
-		return err
-	}
-	m, err := backup.Write(ctx, filepath.Join(folder, name), path, about)
+	m, err := backup.Take(ctx, w, dir, path, options)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, wording.Size(uint64(m.Bytes)),
 		wording.Plural(uint64(len(m.Files)), "file"))
 	return err
-}
-
-// letWrite lets the engine write a backup of this name, and shows what it waits for.
-func (a *app) letWrite(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, name string,
-	wait time.Duration) error {
-	var named []warehouse.StreamID
-	for _, account := range cfg.Accounts {
-		for _, s := range account.Streams {
-			named = append(named, warehouse.StreamID{Account: account.Name, Stream: s.Name})
-		}
-	}
-	patient, cancel := context.WithTimeoutCause(ctx, wait, stillRunningError{wait})
-	defer cancel()
-	var waiting atomic.Pointer[string]
-	what := "writing the backup"
-	waiting.Store(&what)
-	done := a.showWaitingFor(func() string { return *waiting.Load() })
-	defer done()
-	return w.BackUp(ctx, patient, name, named, func(id warehouse.StreamID) {
-		text := fmt.Sprintf("waiting for the run of %s of account %s to end", id.Stream, id.Account)
-		waiting.Store(&text)
-	})
-}
-
-// aboutBackup describes the warehouse for the manifest.
-func aboutBackup(ctx context.Context, w *warehouse.Warehouse) (m backup.Manifest, err error) {
-	if err := w.CheckSchema(ctx); errors.Is(err, warehouse.ErrSchemaOld) {
-		return m, fmt.Errorf("%w, or take the backup with the version that made it", err)
-	} else if err != nil {
-		return m, err
-	}
-	state, err := w.SchemaState(ctx)
-	if err != nil {
-		return m, err
-	}
-	made, err := w.Now(ctx)
-	return backup.Manifest{
-		Program: readBuild().version, Engine: w.Server().Version, Database: w.Database(),
-		Schema: state.Schema, Generation: state.Generation, MadeAt: made,
-	}, err
 }
 
 // embeddedDir returns the folder of an embedded warehouse, and refuses a server.
@@ -153,56 +83,4 @@ func embeddedDir(cfg *config.Config) (string, error) {
 		return "", usagef("%s is a server, which has backup tools of its own: see `BACKUP DATABASE %s` in ClickHouse's manual, and deploy/README.md for what to consider", cfg.Warehouse.RedactedDSN(), cfg.Warehouse.Database)
 	}
 	return dir, nil
-}
-
-// notWithin refuses a path in the folder of the warehouse.
-func notWithin(path, dir string) error {
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	data, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if within(whole, data) {
-		return usagef("%s is in the folder of the warehouse, %s: choose another place, best on another disk", path, dir)
-	}
-	return nil
-}
-
-// claimBackups locks the folder in which the engine writes backups, until release. It removes what earlier processes
-// left.
-func claimBackups(dir string) (folder string, release func() error, err error) {
-	folder = chdb.BackupFolder(dir)
-	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // G703: the folder is the one that the operator configured
-		return "", nil, fmt.Errorf("creating the folder for the backup: %w", err)
-	}
-	unlock, err := lockFile(folder + ".lock")
-	if err != nil {
-		return "", nil, fmt.Errorf("another backup of this warehouse is under way: %w", err)
-	}
-	empty := func() error {
-		entries, err := os.ReadDir(folder)
-		for _, e := range entries {
-			if e.IsDir() { // the engine has files of its own beside them
-				err = errors.Join(err, os.RemoveAll(filepath.Join(folder, e.Name()))) //nolint:gosec // G703: the folder is the one that the operator configured
-			}
-		}
-		return err
-	}
-	if err := empty(); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("removing what a backup left behind: %w", err), unlock())
-	}
-	return folder, func() error { return errors.Join(empty(), unlock()) }, nil
-}
-
-// existing returns the path itself, or the nearest folder above it that exists.
-func existing(path string) string {
-	for {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) { //nolint:gosec // G703: the folder is the one that the operator configured
-			return path
-		}
-		path = filepath.Dir(path)
-	}
 }

@@ -3,10 +3,7 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/sandbox/sandboxtest"
 )
@@ -42,7 +40,7 @@ func TestDaemonInSandbox(t *testing.T) {
 		"\x00"); got != want {
 		t.Errorf("its arguments are %q, want %q", got, want)
 	}
-	own := []string{errandVariable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"}
+	own := []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"}
 	known := func(environ []string) []string {
 		return slices.DeleteFunc(environ, func(entry string) bool {
 			name, _, _ := strings.Cut(entry, "=")
@@ -194,33 +192,7 @@ func (b *bench) fromPipe(t *testing.T, env ...string) outcome {
 // The variable that the program sets for itself does not make it believe that it is inside.
 func TestLoadingByHand(t *testing.T) {
 	t.Parallel()
-	for _, stage := range []string{loading, loadingNote} {
-		start(t, []string{errandVariable + "=" + stage}, "sync").finish(t).want(t, 1, errandVariable, "unset it")
-	}
-}
-
-// A warehouse that another process has open is tried to be opened again and again. What there is to say of the sandbox
-// is said once, and what failed is not tried again.
-func TestSandboxIsTriedOnce(t *testing.T) {
-	t.Parallel()
-	for _, inside := range []bool{false, true} {
-		var said bytes.Buffer
-		tried := 0
-		a := newApp([]string{"dealhouse"}, nil, io.Discard, &said, ambient())
-		a.become = func(sandbox.Policy, []string) error {
-			tried++
-			return errors.New("not here")
-		}
-		a.unattended, a.confinement.loads, a.confinement.inside = true, true, inside
-		dir := t.TempDir()
-		for range 3 {
-			if err := a.confine(t.Context(), dir); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := strings.Count(said.String(), "kernel sandbox") + strings.Count(said.String(),
-			"cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
-			t.Errorf("inside: %t: it is tried %d times, and says:\n%s", inside, tried, said.String())
-		}
+	for _, stage := range []string{"loading", "loading+files"} {
+		start(t, []string{launch.Variable + "=" + stage}, "sync").finish(t).want(t, 1, launch.Variable, "unset it")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,8 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/demo"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -32,9 +32,6 @@ const demoExample = `  dealhouse demo
   dealhouse demo --data ./demo-data      keep the data, to query it with dealhouse query
   dealhouse demo --serve                 keep API and warehouse running until Ctrl-C`
 
-// demoDays is how far the simulated world moves on between the two syncs.
-const demoDays = 3
-
 func newDemo(a *app) *cobra.Command {
 	var dir string
 	var serve, withoutSandbox bool
@@ -45,7 +42,7 @@ func newDemo(a *app) *cobra.Command {
 		Example: demoExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), dir, serve, withoutSandbox)
+			return runDemo(cmd.Context(), a, dir, serve, withoutSandbox)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is created if it does not exist")
@@ -54,39 +51,37 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-// demo is a running demonstration.
-type demo struct {
+// demonstration is a running demo.
+type demonstration struct {
 	*app
 	service *service.Service
 	dir     string // of the warehouse
 	kept    bool   // the folder outlives the demo
-	sim     *apisim.Sim
-	url     string // of the simulator
+	world   *demo.World
 	cfg     *config.Config
 	w       *warehouse.Warehouse
 
 	withoutSandbox bool
 }
 
-func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) (err error) {
-	if !hasEngine(ctx) {
+func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool) (err error) {
+	if !chdb.Built {
 		return usagef("the demo needs the embedded engine, but this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
-	d := &demo{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
+	d := &demonstration{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	stop, err := d.startSimulator(ctx)
-	if err != nil {
+	if d.world, err = demo.NewWorld(ctx); err != nil {
 		return err
 	}
-	defer stop()
+	defer d.world.Close()
 	if d.cfg, err = d.configuration(); err != nil {
 		return err
 	}
-	if d.w, err = a.opener().orCreate(ctx, d.cfg); err != nil {
+	if d.w, err = a.opener().OrCreate(ctx, d.cfg); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.w.Close()) }()
@@ -101,25 +96,25 @@ func (a *app) demo(ctx context.Context, dir string, serve, withoutSandbox bool) 
 	if serve {
 		return d.serve(ctx)
 	}
-	d.sayWhatNext()
+	d.printNextSteps()
 	return nil
 }
 
 // show runs the demonstration and prints its results.
-func (d *demo) show(ctx context.Context) error {
+func (d *demonstration) show(ctx context.Context) error {
 	if err := d.beginAnew(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.url,
-		wording.List(d.sim.Orgs()))
-	if err := d.load(ctx, "First sync: everything is new."); err != nil {
+	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.world.URL,
+		wording.List(d.world.Sim.Orgs()))
+	if err := d.syncAll(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
 	fmt.Fprintln(d.stdout)
-	if err := d.passDays(); err != nil {
+	if err := d.world.PassDays(); err != nil {
 		return err
 	}
-	err := d.load(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demoDays))
+	err := d.syncAll(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demo.Days))
 	if err != nil {
 		return err
 	}
@@ -132,8 +127,8 @@ func (d *demo) show(ctx context.Context) error {
 	return d.showPayouts(ctx)
 }
 
-// load syncs everything once.
-func (d *demo) load(ctx context.Context, title string) error {
+// syncAll makes one sync and prints its results below a title.
+func (d *demonstration) syncAll(ctx context.Context, title string) error {
 	jobs, api, err := d.service.Jobs(d.cfg, service.Selection{}, nil)
 	if err != nil {
 		return err
@@ -153,19 +148,19 @@ func (d *demo) load(ctx context.Context, title string) error {
 	if err := d.printFailures(ctx, d.service, results); err != nil {
 		return err
 	}
-	d.sum(results, took)
+	d.printSum(results, took)
 	return nil
 }
 
-// sum says in one sentence what a sync read and how long it took.
-func (d *demo) sum(results []syncer.Result, took time.Duration) {
+// printSum says in one sentence what a sync read and how long it took.
+func (d *demonstration) printSum(results []syncer.Result, took time.Duration) {
 	var read, transactions, listed uint64
 	incremental := false
 	for _, r := range results {
 		read += r.Record.Totals.Read
 		if r.Record.Stream == apisim.StreamTransactions {
 			transactions += r.Record.Totals.Read
-			listed += uint64(d.sim.Count(apisim.StreamTransactions, r.Record.Account))
+			listed += uint64(d.world.Sim.Count(apisim.StreamTransactions, r.Record.Account))
 			incremental = incremental || !r.Record.RequestedAfter.IsZero()
 		}
 	}
@@ -179,7 +174,7 @@ func (d *demo) sum(results []syncer.Result, took time.Duration) {
 
 // beginAnew makes an empty database. The simulated world starts at the same point each time, so it cannot continue from
 // the end of an earlier demo.
-func (d *demo) beginAnew(ctx context.Context) error {
+func (d *demonstration) beginAnew(ctx context.Context) error {
 	if d.kept {
 		// The connection of a warehouse uses the database as its current one. The statement switches to another one
 		// first.
@@ -194,66 +189,28 @@ func (d *demo) beginAnew(ctx context.Context) error {
 
 // serve keeps everything running. The simulator stays in this process. The engine, which anybody on this machine may
 // query now, moves to a process that holds nothing but the data.
-func (d *demo) serve(ctx context.Context) (err error) {
+func (d *demonstration) serve(ctx context.Context) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("serving the warehouse: %w", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if it ran here
-	e, err := d.newErrand(ctx, d.dir, d.cfg.Warehouse.Database)
+	l := d.launcher()
+	job, err := l.NewJob(ctx, launch.JobOptions{Dir: d.dir, WithoutSandbox: d.withoutSandbox})
 	if err != nil {
 		return err
 	}
-	if err := d.raiseWalls(&e, d.withoutSandbox, false); err != nil {
-		return err
-	}
-	d.sayWhatIsUp("http://" + listener.Addr().String())
+	d.printAddresses("http://" + listener.Addr().String())
 	bounds := defaultLimits()
-	e.Serve, e.Leash, e.Limits = &serving{Queries: bounds.queries, Buffered: bounds.buffered << 20}, true, bounds.engine()
-	if d.become == nil {
-		return e.Serve.run(ctx, d.app, d.w, listener)
+	serve := &serveTask{Queries: bounds.queries, Buffered: bounds.buffered << 20}
+	if l.InPlace() {
+		return serve.run(ctx, d.app, d.w, listener)
 	}
-	return d.send(ctx, e, listener)
-}
-
-// send lets another process carry out an errand and waits for it. When ctx ends, that process ends too.
-func (a *app) send(ctx context.Context, e errand, listener net.Listener) error {
-	files, err := e.files(listener)
-	if err != nil {
+	t := task{Database: d.cfg.Warehouse.Database, Limits: bounds.engine(), Serve: serve}
+	if err := t.describe(d.app, &job); err != nil {
 		return err
 	}
-	path, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program's own file: %w", err)
-	}
-	cmd := exec.Command(path) //nolint:gosec,noctx // this program itself, which is ended by its leash
-	cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = e.environment(a.env, outside), files, os.Stdout, os.Stderr
-	leash, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	for _, f := range files {
-		_ = f.Close() // the process has them now
-	}
-	_ = listener.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		_ = leash.Close()
-		err = <-ended
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil {
-		return fmt.Errorf("the process that serves ended: %w", err)
-	}
-	return errors.New("the process that serves ended")
+	return l.RunChild(ctx, job, listener)
 }
 
 // demoMarker is the file that marks a folder as one of the demo, whose data may be removed.

@@ -13,7 +13,7 @@ import (
 )
 
 // prepareFolder makes the folder of the warehouse. A folder that is not the demo's own is left alone.
-func (d *demo) prepareFolder() (remove func() error, err error) {
+func (d *demonstration) prepareFolder() (remove func() error, err error) {
 	if !d.kept {
 		if d.dir, err = os.MkdirTemp("", "dealhouse-demo-"); err != nil {
 			return nil, fmt.Errorf("making a temporary folder: %w", err)
@@ -38,12 +38,12 @@ func (d *demo) prepareFolder() (remove func() error, err error) {
 }
 
 // configuration returns the configuration of the simulated accounts. It is read like any other.
-func (d *demo) configuration() (*config.Config, error) {
+func (d *demonstration) configuration() (*config.Config, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[warehouse]\ndsn = %s\n\n[defaults]\nrequests_per_second = 1000\n", strconv.Quote("embedded:"+d.dir))
-	for _, org := range d.sim.Orgs() {
-		key, _ := d.sim.Keys(org)
-		fmt.Fprintf(&b, "\n[[account]]\nname = %q\nbase_url = %q\napi_key = %q\n", org, d.url, key)
+	for _, org := range d.world.Sim.Orgs() {
+		key, _ := d.world.Sim.Keys(org)
+		fmt.Fprintf(&b, "\n[[account]]\nname = %q\nbase_url = %q\napi_key = %q\n", org, d.world.URL, key)
 	}
 	// The warnings are about the keys, which are made up.
 	cfg, _, err := config.Read(config.Source{

@@ -32,8 +32,8 @@ func printDemoResults(to io.Writer, results []syncer.Result) error {
 
 // showPayouts ends the demo with the payouts of the account that has wrong ones: which are right, and what to do about
 // the others.
-func (d *demo) showPayouts(ctx context.Context) error {
-	account := d.financeAccount()
+func (d *demonstration) showPayouts(ctx context.Context) error {
+	account := d.world.Account()
 	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter,
 		Tolerances: d.cfg.Finance.Tolerances})
 	if err != nil {

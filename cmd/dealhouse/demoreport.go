@@ -37,8 +37,8 @@ func countExample() string {
 	return "SELECT status, count() FROM " + catalog.Transactions().Name + " GROUP BY ALL"
 }
 
-// sayWhatNext ends the demo with commands that work with what it left behind.
-func (d *demo) sayWhatNext() {
+// printNextSteps ends the demo with commands that work with what it left behind.
+func (d *demonstration) printNextSteps() {
 	var b strings.Builder
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
@@ -59,17 +59,17 @@ func (d *demo) sayWhatNext() {
 	fmt.Fprint(d.stdout, b.String())
 }
 
-// sayWhatIsUp prints how to reach what --serve keeps running.
-func (d *demo) sayWhatIsUp(warehouse string) {
+// printAddresses prints how to reach what --serve keeps running.
+func (d *demonstration) printAddresses(warehouse string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nUp until Ctrl-C:\n\n  warehouse   %s (read-only, database %s)\n  API         %s\n", warehouse,
-		d.cfg.Warehouse.Database, d.url)
-	for _, org := range d.sim.Orgs() {
-		key, payouts := d.sim.Keys(org)
+		d.cfg.Warehouse.Database, d.world.URL)
+	for _, org := range d.world.Sim.Orgs() {
+		key, payouts := d.world.Sim.Keys(org)
 		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)
 	}
-	org := d.sim.Orgs()[0]
-	key, _ := d.sim.Keys(org)
+	org := d.world.Sim.Orgs()[0]
+	key, _ := d.world.Sim.Keys(org)
 	fmt.Fprintf(&b, `
 In another terminal:
 
@@ -77,7 +77,7 @@ In another terminal:
   DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
   curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
   DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
-`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.url, org, countExample())
+`, warehouse, d.cfg.Warehouse.Database, d.program, key, d.world.URL, org, countExample())
 	fmt.Fprint(d.stdout, b.String())
 }
 

@@ -19,7 +19,7 @@ func checkDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.opener().existingToLoad(ctx, cfg)
+	w, err := a.opener().ExistingToLoad(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,12 @@ import (
 	"slices"
 	"syscall"
 
+	"dealhouse/internal/backup"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon/client"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -63,27 +66,27 @@ func exitCode(ctx context.Context, err error) int {
 
 // faultCode is the exit code of one failure.
 func faultCode(err error) int {
-	var guard *syncer.GuardError
-	var usage usageError
-	var problems *config.Problems
-	var setting service.SettingError
 	switch {
-	case errors.As(err, &guard):
+	case is[*syncer.GuardError](err):
 		return exitGuard
 	case isAuth(err):
 		return exitAuth
-	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &setting), isSettings(err):
+	case is[usageError](err), is[*config.Problems](err), is[service.SettingError](err), is[backup.UnusableError](err),
+		is[client.NotFoundError](err), is[launch.IncompleteError](err), isSettings(err):
 		return exitUsage
 	}
 	return exitFault
 }
 
+// is reports whether an error is, or wraps, one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 func isAuth(err error) bool {
-	var api *dealapi.Error
-	if _, refused := errors.AsType[refusedUserError](err); refused {
-		return true
-	}
-	return warehouse.IsAuth(err) || errors.As(err, &api) && api.Kind == dealapi.KindAuth
+	api, fromAPI := errors.AsType[*dealapi.Error](err)
+	return is[client.RefusedError](err) || warehouse.IsAuth(err) || fromAPI && api.Kind == dealapi.KindAuth
 }
 
 // isSettings reports a failure that repeats until someone changes a setting or installs something.
@@ -96,7 +99,7 @@ func isSettings(err error) bool {
 			return true
 		}
 	}
-	if _, unfit := errors.AsType[*warehouse.ServerError](err); unfit || warehouse.IsSettingRefused(err) {
+	if is[*warehouse.ServerError](err) || warehouse.IsSettingRefused(err) {
 		return true
 	}
 	var api *dealapi.Error

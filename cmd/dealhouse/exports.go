@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// told holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
+// exports holds the receivers of OpenLineage events, traces and metrics of a command. All of them may be missing.
 type exports struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
@@ -27,15 +27,15 @@ type exports struct {
 
 // exported returns what the variables of OpenTelemetry ask for. If they ask for metrics, everything created afterwards
 // is counted in them. registry is the registry that exists already.
-func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
+func (a *app) exported(registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
 	settings := telemetry.Read(a.env)
-	if !a.confinement.inside { // otherwise the warning has been printed before
+	if !a.confinement.Inside() { // otherwise the warning has been printed before
 		for _, problem := range settings.Problems {
 			a.log.Warn("an OpenTelemetry variable is invalid, so nothing is sent for it", "problem", problem)
 		}
 	}
 	if settings.Metrics != nil && registry == nil {
-		registry = a.measure(ctx)
+		registry = a.measure()
 	}
 	return settings, registry
 }
@@ -44,7 +44,7 @@ func (a *app) exported(ctx context.Context, registry *prometheus.Registry) (tele
 // is the name of the command's own span, if it has one.
 func (a *app) startExports(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, settings telemetry.Settings,
 	registry *prometheus.Registry, span string) (context.Context, exports, error) {
-	t := exports{within: a.waits.lastWords}
+	t := exports{within: a.waits.exports}
 	if l := cfg.Lineage; l.On() {
 		server, err := w.Identify(ctx)
 		if err != nil {

@@ -40,26 +40,26 @@ func floodRequests(t *testing.T) int {
 var attacks = []func(ctx context.Context, c net.Conn){
 	// Opens a connection and says nothing, or half a header.
 	func(ctx context.Context, _ net.Conn) { <-ctx.Done() },
-	func(ctx context.Context, c net.Conn) { say(ctx, c, "POST / HTTP/1.1\r\nHost: loc") },
+	func(ctx context.Context, c net.Conn) { send(ctx, c, "POST / HTTP/1.1\r\nHost: loc") },
 	// Headers and addresses without end.
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 1<<20))
+		send(ctx, c, "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 1<<20))
 	},
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, "GET /?query="+strings.Repeat("x", 1<<20)+" HTTP/1.1\r\n")
+		send(ctx, c, "GET /?query="+strings.Repeat("x", 1<<20)+" HTTP/1.1\r\n")
 	},
 	// A query, and data, of which two bytes come.
-	func(ctx context.Context, c net.Conn) { say(ctx, c, head("", 1000)+"SE") },
+	func(ctx context.Context, c net.Conn) { send(ctx, c, head("", 1000)+"SE") },
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, head("query=INSERT+INTO+flood+FORMAT+CSV&", 1000)+"1\n")
+		send(ctx, c, head("query=INSERT+INTO+flood+FORMAT+CSV&", 1000)+"1\n")
 	},
 	// Data that begins well, and stops.
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, head("query=INSERT+INTO+flood+FORMAT+CSV&", 1<<30)+strings.Repeat("1\n", 200_000))
+		send(ctx, c, head("query=INSERT+INTO+flood+FORMAT+CSV&", 1<<30)+strings.Repeat("1\n", 200_000))
 	},
 	// A query without end, and a body that is too long for one.
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, head("", 1<<30)+strings.Repeat("SELECT 1 + ", 500_000))
+		send(ctx, c, head("", 1<<30)+strings.Repeat("SELECT 1 + ", 500_000))
 	},
 	// Results that nobody reads.
 	func(ctx context.Context, c net.Conn) {
@@ -76,7 +76,7 @@ var attacks = []func(ctx context.Context, c net.Conn){
 	func(_ context.Context, c net.Conn) { fmt.Fprint(c, head("", 10)+"SELECT 1") },
 	func(_ context.Context, c net.Conn) { fmt.Fprint(c, "\x00\xff\xfe garbage\r\n\r\n") },
 	func(ctx context.Context, c net.Conn) {
-		say(ctx, c, "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n")
+		send(ctx, c, "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n")
 	},
 }
 
@@ -86,8 +86,8 @@ func head(parameters string, length int) string {
 		length)
 }
 
-// say sends a text and keeps the connection open until the other side closes it, reading nothing of worth.
-func say(ctx context.Context, c net.Conn, text string) {
+// send sends a text and keeps the connection open until the other side closes it, reading nothing of worth.
+func send(ctx context.Context, c net.Conn, text string) {
 	if _, err := io.WriteString(c, text); err != nil {
 		return
 	}
@@ -95,7 +95,7 @@ func say(ctx context.Context, c net.Conn, text string) {
 }
 
 // post sends a whole query and does not read the answer.
-func post(ctx context.Context, c net.Conn, sql string) { say(ctx, c, head("", len(sql))+sql) }
+func post(ctx context.Context, c net.Conn, sql string) { send(ctx, c, head("", len(sql))+sql) }
 
 // Slow, broken and huge requests by the thousand neither take the memory of the machine nor keep a normal query
 // waiting. For wide samples: a step of .ci/run has it.

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/launch"
 )
 
 // handicapVariable makes the program find itself on a kernel that lacks something: landlock, seccomp, or both with a
@@ -33,7 +35,7 @@ func handicap() error {
 				unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(call.answer)})
 		}
 	}
-	if len(refusals) == 0 || os.Getenv(errandVariable) != "" { // the kernel is the same after exec
+	if len(refusals) == 0 || os.Getenv(launch.Variable) != "" { // the kernel is the same after exec
 		return nil
 	}
 	filter := slices.Concat(

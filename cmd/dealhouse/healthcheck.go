@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io/fs"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon/client"
 )
 
 const healthcheckLong = `Asks the daemon on this machine whether it is healthy. It is meant for images without a shell or curl. The
@@ -52,54 +49,27 @@ func newHealthcheck(a *app) *cobra.Command {
 }
 
 func (c healthcheckCommand) run(ctx context.Context, a *app) error {
-	address := c.address
-	transport := &http.Transport{DisableKeepAlives: true} // without a proxy: the request goes to this machine
-	if address == "" {
+	o := client.Options{URL: c.address}
+	if c.address == "" {
 		cfg, err := a.readConfig(false)
-		if _, bad := errors.AsType[*config.Problems](err); bad {
+		if is[*config.Problems](err) {
 			cfg, err = portOnly(a)
 		}
 		if err != nil {
 			return err
 		}
-		scheme := "http://"
-		if cfg.Daemon.TLSCert != "" {
-			scheme = "https://"
-			// The certificate is for the name that other machines use. The request holds no secret and does not leave
-			// this machine.
-			transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // G402: see above
-		}
-		address = scheme + reachable(cfg.Daemon.Listen) + "/healthz"
-	}
-	target, err := daemonURL(address, "http://127.0.0.1:9464/healthz")
-	if err != nil {
-		return err
+		o.Host, o.TLSCert = reachable(cfg.Daemon.Listen), cfg.Daemon.TLSCert
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return usagef("--url: %w", err)
+	daemon, err := client.New(o)
+	if err == nil {
+		err = daemon.Health(ctx)
 	}
-	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		return fmt.Errorf("the daemon does not answer: %w", err)
+	if errors.Is(err, client.ErrURL) {
+		return usagef("--url: want a URL such as http://127.0.0.1:9464/healthz, without user and password, and without a query")
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", target, resp.Status)
-	}
-	return nil
-}
-
-// daemonURL reads the --url of a daemon. It appears in messages, so it must hold no password, nor a query with a secret.
-func daemonURL(text, example string) (*url.URL, error) {
-	target, err := url.Parse(text)
-	if err != nil || target.Host == "" || target.User != nil || target.RawQuery != "" ||
-		target.Scheme != "http" && target.Scheme != "https" {
-		return nil, usagef("--url: want a URL such as %s, without user and password, and without a query", example)
-	}
-	return target, nil
+	return err
 }
 
 // portOnly returns the daemon's port from the environment, or the default, without reading any file.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/machine"
 )
 
 // limits bound what others may use of this machine by querying the embedded warehouse.
@@ -21,7 +22,7 @@ type limits struct {
 const roomy = 2048
 
 // defaultLimits returns limits that fit the memory that this process may use.
-func defaultLimits() *limits { return limitsFor(allowedMemory("/") >> 20) }
+func defaultLimits() *limits { return limitsFor(machine.Memory() >> 20) }
 
 // limitsFor returns the limits for so many MiB of memory; 0 stands for what most machines have at least. The engine
 // does not count the text of results that cannot be streamed. That text may be several times as long as the data that

@@ -3,12 +3,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // schedules name time zones, and small images have none
 
+	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
 )
@@ -36,17 +36,15 @@ func standalone(change func(*app)) int {
 		deaf = hear(cancel)
 		return err
 	}
-	switch stage := os.Getenv(errandVariable); stage {
-	case "":
-	case loading, loadingNote:
-		_ = os.Unsetenv(errandVariable) // which fails for names that are none
-		if err := a.enterLoading(stage); err != nil {
-			a.printMessage("error", fmt.Errorf("%s is set, which only this program itself may do: unset it: %w", errandVariable,
-				err))
+	switch {
+	case launch.Loading():
+		var err error
+		if a.env, err = a.confinement.Resume(a.env); err != nil {
+			a.printMessage("error", err)
 			return exitFault
 		}
-	default:
-		return a.runErrand(ctx, stage)
+	case os.Getenv(launch.Variable) != "":
+		return a.runLaunched(ctx)
 	}
 	return a.run(ctx, os.Args)
 }

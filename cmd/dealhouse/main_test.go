@@ -17,6 +17,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 )
 
@@ -24,7 +25,7 @@ import (
 const childVariable = "CLI_TEST_BE_THE_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" || os.Getenv(errandVariable) != "" {
+	if os.Getenv(childVariable) != "" || os.Getenv(launch.Variable) != "" {
 		if err := handicap(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -82,7 +83,7 @@ func clean(t *testing.T, output string) {
 // patient is how long a program waits for others that the slowest machine may have to answer.
 func patient() waits {
 	const longer = 10 * time.Minute
-	return waits{folder: longer, lastWords: longer, telling: longer, pages: web.Waits{
+	return waits{folder: longer, exports: longer, notifying: longer, pages: web.Waits{
 		Read: longer, Detail: longer, Compare: longer, Viewer: longer, Act: longer, Header: longer, Request: longer,
 		Answer: 2 * longer,
 	}}

@@ -23,7 +23,7 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 	var signal service.SignalError
 	if errors.As(context.Cause(ctx), &signal) {
-		if _, drained := errors.AsType[service.SignalError](err); drained && a.unattended {
+		if is[service.SignalError](err) && a.unattended {
 			a.log.Info(signal.Error()) // this is how a daemon is stopped
 			return
 		}
@@ -50,8 +50,8 @@ func (a *app) printMessage(kind string, err error, attrs ...any) {
 	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
 }
 
-// sayEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
-func (a *app) sayEmpty(rows int, why string) {
+// logEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
+func (a *app) logEmpty(rows int, why string) {
 	if rows == 0 {
 		a.log.Info(why)
 	}
@@ -109,7 +109,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 			}
 		}
 		err := r.Err
-		if len(same) > 1 || isGuard(err) || isIncomplete(err) || warehouse.IsReadOnly(err) {
+		if len(same) > 1 || is[*syncer.GuardError](err) || is[*syncer.IncompleteError](err) || warehouse.IsReadOnly(err) {
 			err = errors.New(reason)
 		}
 		a.printAboutStreams("error", r.Record.Account, same, err)
@@ -132,22 +132,10 @@ func cause(err error) string {
 		return strings.TrimPrefix(partial.Error(), "account "+partial.Account+": "+partial.Stream+": ")
 	}
 	if e, ok := errors.AsType[*dealapi.Error](err); ok {
-		api := *e
-		api.Op, api.URL, api.Page = "", "", max(api.Page, 1)
-		return strings.TrimPrefix(api.Error(), "account "+api.Account+": ")
+		return e.Reason()
 	}
 	if warehouse.IsReadOnly(err) {
 		return "the warehouse is read-only for this user; if it is one that `dealhouse serve-warehouse` serves, that needs --allow-writes"
 	}
 	return err.Error()
-}
-
-func isIncomplete(err error) bool {
-	_, ok := errors.AsType[*syncer.IncompleteError](err)
-	return ok
-}
-
-func isGuard(err error) bool {
-	_, ok := errors.AsType[*syncer.GuardError](err)
-	return ok
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
@@ -59,7 +60,7 @@ func migrate(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.opener().orCreate(ctx, cfg)
+	w, err := a.opener().OrCreate(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -104,16 +105,16 @@ func planMigration(ctx context.Context, a *app) (err error) {
 func openToPlan(ctx context.Context, a *app,
 	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
-	w, err = a.opener().existing(ctx, cfg)
-	if _, none := errors.AsType[absent](err); none {
+	w, err = a.opener().Existing(ctx, cfg)
+	if is[access.AbsentError](err) {
 		empty, err := os.MkdirTemp("", "dealhouse-plan-")
 		if err != nil {
 			return nil, nil, fmt.Errorf("making a temporary folder: %w", err)
 		}
 		remove = func() error { return os.RemoveAll(empty) }
-		stand := *cfg
-		stand.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
-		if w, err = a.opener().orCreate(ctx, &stand); err != nil {
+		temporary := *cfg
+		temporary.Warehouse.DSN = config.NewSecret(warehouse.EmbeddedScheme + empty)
+		if w, err = a.opener().OrCreate(ctx, &temporary); err != nil {
 			return nil, nil, errors.Join(err, remove())
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/check"
 	"dealhouse/internal/config"
-	"dealhouse/internal/notify"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
 )
@@ -82,8 +82,8 @@ func testReceivers(ctx context.Context, a *app, name, format string) error {
 	var rows [][]any
 	var codes []int
 	for _, t := range tried {
-		f := receiverFinding(t)
-		rows, codes = append(rows, []any{t.Receiver, t.Form, f.verdict, f.detail}), append(codes, f.code)
+		f := check.Receiver(t)
+		rows, codes = append(rows, []any{t.Receiver, t.Form, f.Verdict, f.Detail}), append(codes, findingCode(f))
 	}
 	if err := output.Print(format, a.stdout, columns, rows); err != nil {
 		return err
@@ -92,14 +92,6 @@ func testReceivers(ctx context.Context, a *app, name, format string) error {
 		return reported{code}
 	}
 	return nil
-}
-
-// receiverFinding is the result of a test.
-func receiverFinding(t notify.Tried) finding {
-	if t.Err != nil {
-		return finding{"receiver: " + t.Receiver, verdictFailed, output.Message(t.Err), exitFault}
-	}
-	return finding{"receiver: " + t.Receiver, verdictOK, "it accepted a message", exitOK}
 }
 
 func newNotifyList(a *app) *cobra.Command {
@@ -160,29 +152,6 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 		}
 		rows = append(rows, row)
 	}
-	a.sayEmpty(len(rows), "no message has been sent yet, and none is waiting")
+	a.logEmpty(len(rows), "no message has been sent yet, and none is waiting")
 	return output.Print(format, a.stdout, columns, rows)
-}
-
-// checkReceivers says which receivers are set up correctly. With ask, it sends each a test message. Without ask, it
-// prints only what is wrong.
-func checkReceivers(ctx context.Context, a *app, ask bool) (all []finding) {
-	cfg, _, err := config.Read(config.Source{Path: a.configPath, Env: a.env, NeedReceivers: true})
-	if err != nil {
-		return nil // it has been said
-	}
-	receivers, err := a.newService().Receivers(cfg)
-	switch {
-	case err != nil:
-		return []finding{{"receivers", verdictFailed, output.Message(err), exitUsage}}
-	case !ask:
-		return nil
-	case len(cfg.Receivers) == 0:
-		return []finding{{"receivers", verdictWarn, "no [[receiver]] is configured: nobody gets a message when something goes wrong",
-			exitOK}}
-	}
-	for _, t := range receivers.Test(ctx, time.Now()) {
-		all = append(all, receiverFinding(t))
-	}
-	return all
 }

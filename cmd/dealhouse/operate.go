@@ -125,7 +125,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if err := c.complete(a, cfg); err != nil {
 		return err
 	}
-	w, err := a.opener().existing(ctx, cfg)
+	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 			}
 			rows = append(rows, row)
 		}
-		a.sayEmpty(len(rows), "no actions of operators yet")
+		a.logEmpty(len(rows), "no actions of operators yet")
 		return output.Print(format, a.stdout, columns, rows)
 	})
 }

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon/client"
 	"dealhouse/internal/warehouse"
 )
 
@@ -97,101 +90,19 @@ func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	text, err := r.ask(ctx, cfg, map[string]string{"action": c.Action.Action, "account": c.Account, "stream": c.Stream,
-		"reason": c.Reason})
+	daemon, err := client.New(client.Options{URL: r.url, Host: reachable(cfg.Daemon.Listen),
+		TLSCert: cfg.Daemon.TLSCert, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal()})
+	var text string
+	if err == nil {
+		text, err = daemon.Act(ctx, client.Action{Action: c.Action.Action, Account: c.Account, Stream: c.Stream,
+			Reason: c.Reason})
+	}
+	if errors.Is(err, client.ErrURL) {
+		return usagef("--url: want a URL such as https://dealhouse:9464, without user and password, and without a query")
+	}
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.stdout, text)
 	return err
-}
-
-// ask sends a request, and returns what the daemon says came of it.
-func (r *remote) ask(ctx context.Context, cfg *config.Config, request map[string]string) (text string, err error) {
-	address, transport, err := r.reach(cfg)
-	if err != nil {
-		return "", err
-	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return "", fmt.Errorf("writing the request: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address.JoinPath("/api/v1/actions").String(), bytes.NewReader(body)) //nolint:gosec // G704: the operator names the daemon
-	if err != nil {
-		return "", usagef("--url: %w", err)
-	}
-	req.SetBasicAuth(cfg.Daemon.User, cfg.Daemon.Password.Reveal())
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", uuid.NewString()) // the transport may send it twice
-	client := &http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req) //nolint:gosec // G704: see above
-	if err != nil {
-		return "", fmt.Errorf("no daemon answers; without one, use `dealhouse sync`: %w", err)
-	}
-	defer resp.Body.Close()
-	var answer struct{ Message, Error string }
-	if err := json.NewDecoder(http.MaxBytesReader(nil, resp.Body, 1<<20)).Decode(&answer); err != nil {
-		answer.Error = "" // the answer is not from our daemon, or from one that takes no actions
-	}
-	switch {
-	case resp.StatusCode == http.StatusOK && answer.Message != "":
-		return answer.Message, nil
-	case resp.StatusCode == http.StatusUnauthorized:
-		return "", refusedUserError{"the daemon refuses daemon.user and daemon.password: it is configured with others"}
-	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusMethodNotAllowed:
-		return "", refusedUserError{"the daemon accepts no actions: it is an older version, or was started without daemon.user"}
-	case resp.StatusCode == http.StatusNotFound && answer.Error != "":
-		return "", usageError{errors.New(answer.Error)}
-	case answer.Error != "":
-		return "", errors.New(answer.Error)
-	}
-	return "", fmt.Errorf("%s answers %s, so it is not a dealhouse daemon", address, resp.Status)
-}
-
-// refusedUserError says that the daemon does not accept the credentials.
-type refusedUserError struct{ text string }
-
-func (e refusedUserError) Error() string { return e.text }
-
-// reach returns the address of the daemon, and a client that verifies it.
-func (r *remote) reach(cfg *config.Config) (*url.URL, *http.Transport, error) {
-	transport := &http.Transport{DisableKeepAlives: true}
-	if r.url != "" {
-		transport.Proxy = http.ProxyFromEnvironment
-		target, err := daemonURL(r.url, "https://dealhouse:9464")
-		return target, transport, err
-	}
-	target := &url.URL{Scheme: "http", Host: reachable(cfg.Daemon.Listen)}
-	if cfg.Daemon.TLSCert != "" {
-		target.Scheme = "https"
-		same, err := sameCertificate(cfg.Daemon.TLSCert)
-		if err != nil {
-			return nil, nil, err
-		}
-		transport.TLSClientConfig = same
-	}
-	return target, transport, nil
-}
-
-// sameCertificate accepts only a server with the certificate of a file. The certificate is for the name that other
-// machines use, so the name is not compared. But the password goes to no other server.
-func sameCertificate(file string) (*tls.Config, error) {
-	text, _, err := config.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the daemon: %w", err)
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, fmt.Errorf("%s has no certificate", file)
-	}
-	return &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // G402: it is compared with the file
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, block.Bytes) {
-				return x509.UnknownAuthorityError{}
-			}
-			return nil
-		},
-	}, nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/output"
 	"dealhouse/internal/warehouse"
 )
@@ -88,44 +90,41 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if err != nil {
 		return err
 	}
-	ask := asking{SQL: sql, Output: c.format.value}
+	query := queryTask{SQL: sql, Output: c.format.value}
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		w, err := a.opener().existing(ctx, cfg)
+		w, err := a.opener().Existing(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.Close()) }()
-		return ask.run(ctx, a, w)
+		return query.run(ctx, a, w)
 	}
-	if err := mustExist(dir); err != nil {
+	if err := access.MustExist(dir); err != nil {
 		return err
 	}
-	if w, err := a.opener().join(ctx, cfg, throughAnybody, -1); w != nil || err != nil {
+	if w, err := a.opener().Join(ctx, cfg); w != nil || err != nil {
 		if err != nil {
 			return err
 		}
 		// A shared engine also does the work of its own process, and sets no limits itself.
 		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(c.limits.settings()))
-		return errors.Join(ask.run(ctx, a, w), w.Close())
+		return errors.Join(query.run(ctx, a, w), w.Close())
 	}
-	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
+	job, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: c.withoutSandbox})
 	if err != nil {
 		return err
 	}
-	if err := a.raiseWalls(&e, c.withoutSandbox, false); err != nil {
-		return err
-	}
-	e.Ask, e.Limits = &ask, c.limits.engine()
-	return a.sends(ctx, e, nil)
+	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Query: &query}
+	return t.launch(ctx, a, job, nil)
 }
 
-// asking is one query and how to send it.
-type asking struct {
+// queryTask is one query and how its result is printed.
+type queryTask struct {
 	SQL, Output string
 }
 
-func (q asking) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
+func (q queryTask) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && warehouse.IsDenied(err) {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message,

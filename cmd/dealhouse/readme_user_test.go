@@ -112,7 +112,7 @@ func (u *user) line(t *testing.T, text string) {
 	case command == "dealsim":
 		address := regexp.MustCompile(`--listen (\S+)`).FindStringSubmatch(text)
 		u.said = &written{}
-		t.Cleanup(u.upTelling(t, text, "http://"+address[1]+"/sim/status", u.said)) // other readers need it too
+		t.Cleanup(u.upWithStderr(t, text, "http://"+address[1]+"/sim/status", u.said)) // other readers need it too
 	case strings.HasPrefix(text, "dealhouse serve-warehouse "):
 		u.started = append(u.started, u.up(t, text, "http://"+u.door+"/ping"))
 	case text == "dealhouse run":
@@ -186,7 +186,7 @@ func (u *user) command(t *testing.T, dir, text string) *exec.Cmd {
 // up starts a command that stays up, and waits until it answers well.
 func (u *user) up(t *testing.T, text, ready string) (stop func()) {
 	t.Helper()
-	return u.upTelling(t, text, ready, &written{})
+	return u.upWithStderr(t, text, ready, &written{})
 }
 
 // written takes what a process prints while others read it.
@@ -207,7 +207,7 @@ func (o *written) String() string {
 	return o.text.String()
 }
 
-func (u *user) upTelling(t *testing.T, text, ready string, errs *written) (stop func()) {
+func (u *user) upWithStderr(t *testing.T, text, ready string, errs *written) (stop func()) {
 	t.Helper()
 	cmd := u.command(t, u.dir, "exec "+text)
 	cmd.Stderr = errs

@@ -149,7 +149,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	f.OverdueAfter, f.Tolerances = cfg.Finance.OverdueAfter, cfg.Finance.Tolerances
 	f.WithoutTransactions = c.format.value == "csv"
-	w, err := a.opener().existing(ctx, cfg)
+	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
 	}

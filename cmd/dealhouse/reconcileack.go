@@ -107,7 +107,7 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}
@@ -164,6 +164,6 @@ func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgemen
 			report.MoneyIn(k.Currency, k.Amount),
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
-	a.sayEmpty(len(rows), "nothing has been acknowledged yet")
+	a.logEmpty(len(rows), "nothing has been acknowledged yet")
 	return output.Print(format, a.stdout, columns, rows)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/decode"
@@ -103,7 +104,7 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 
 // open opens the warehouse, and completes the filter by its clock.
 func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source,
-	open opening) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
+	open access.Opening) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
 		return nil, nil, f, err
@@ -158,7 +159,7 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 	if err := checkLimit(c.limit); err != nil {
 		return err
 	}
-	w, cfg, f, err := c.open(ctx, a, config.Source{}, a.opener().existing)
+	w, cfg, f, err := c.open(ctx, a, config.Source{}, a.opener().Existing)
 	if err != nil {
 		return err
 	}

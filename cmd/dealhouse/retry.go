@@ -64,13 +64,13 @@ func newRejectsRetry(a *app) *cobra.Command {
 func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	w, cfg, f, err := c.open(ctx, a, config.Source{NeedReceivers: !c.dryRun},
 		func(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-			return a.opener().whenFree(ctx, cfg, a.opener().existingToLoad)
+			return a.opener().WhenFree(ctx, cfg, a.opener().ExistingToLoad)
 		})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	a.opener().share(w, false)
+	a.opener().Share(w, false)
 	svc := a.newService()
 	receivers := &notify.Receivers{}
 	if !c.dryRun { // it sends no messages
@@ -103,7 +103,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	if err := printRetries(a.stdout, c.format.value, results, records); err != nil {
 		return err
 	}
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	return a.printFailures(ctx, svc, results)
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -9,15 +8,17 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/notify"
+	"dealhouse/internal/service"
+	"dealhouse/internal/warehouse"
 )
 
 const runLong = `Runs each enabled stream of each account by its schedule until it is stopped, and serves metrics
@@ -57,83 +58,102 @@ func newRun(a *app) *cobra.Command {
 	}
 }
 
+// daemonRun is what a daemon works with from the start to the end of its process.
+type daemonRun struct {
+	*app
+	service   *service.Service
+	cfg       *config.Config // as it was at the start
+	registry  *prometheus.Registry
+	planner   *service.Planner
+	plan      *daemon.Plan // the first one
+	warehouse *warehouse.Warehouse
+	hangups   chan os.Signal // each is a request to read the configuration again
+}
+
 func runDaemon(ctx context.Context, a *app) (err error) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // before anything is read or takes long: unhandled, it would end the process
-	defer signal.Stop(hangups)
+	r := daemonRun{app: a, hangups: make(chan os.Signal, 1)}
+	// Before anything is read or takes long: unhandled, the signal would end the process.
+	signal.Notify(r.hangups, syscall.SIGHUP)
+	defer signal.Stop(r.hangups)
 	read := func() (*config.Config, error) {
 		return a.readConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
 	}
-	cfg, err := read()
-	if err != nil {
+	if r.cfg, err = read(); err != nil {
 		return err
 	}
 	a.unattended = true
-	registry := a.measure(ctx)
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	svc := a.newService()
-	planner := svc.Planner(cfg, read)
-	plan, err := planner.Plan(cfg)
-	if err != nil {
+	r.registry = a.measure()
+	r.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.service = a.newService()
+	r.planner = r.service.Planner(r.cfg, read)
+	if r.plan, err = r.planner.Plan(r.cfg); err != nil {
 		return err
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.alone)
-	if dir, _ := cfg.Warehouse.EmbeddedDir(); errors.Is(err, chdb.ErrLocked) {
-		err = cmp.Or(taken(ctx, dir), err)
-	}
-	if err != nil {
+	if r.warehouse, err = o.WhenFree(ctx, r.cfg, o.Alone); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, true)
-	signal.Notify(hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
-	planner.Warehouse = w
+	defer func() { err = errors.Join(err, r.warehouse.Close()) }()
+	o.Share(r.warehouse, true)
+	signal.Notify(r.hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
+	return r.run(ctx)
+}
+
+// run runs the daemon on the warehouse that was opened, with all that is beside it: notifications, exports and the
+// HTTP server.
+func (r *daemonRun) run(ctx context.Context) (err error) {
+	r.planner.Warehouse = r.warehouse
 	var d *daemon.Daemon
-	if planner.Notifier, err = notify.New(notify.Options{
-		Warehouse: w, Metrics: a.metrics.Notify, Logger: a.log,
-		Streams: func() []notify.Stream { return toldOf(d.Streams()) },
+	if r.planner.Notifier, err = notify.New(notify.Options{
+		Warehouse: r.warehouse, Metrics: r.metrics.Notify, Logger: r.log,
+		Streams: func() []notify.Stream { return notifiedStreams(d.Streams()) },
 	}); err != nil {
 		return err
 	}
-	if err := svc.Prepare(ctx, w, false); err != nil {
+	if err := r.service.Prepare(ctx, r.warehouse, false); err != nil {
 		return err
 	}
-	exported, _ := a.exported(ctx, registry)
-	ctx, exporting, err := a.startExports(ctx, cfg, w, exported, registry, "")
+	exported, _ := r.exported(r.registry)
+	ctx, exporting, err := r.startExports(ctx, r.cfg, r.warehouse, exported, r.registry, "")
 	if err != nil {
 		return err
 	}
 	defer exporting.close(ctx)
-	svc.Observe(exporting.Observer())
+	r.service.Observe(exporting.Observer())
 	d, err = daemon.New(daemon.Options{
-		Warehouse: w, Plan: plan, Metrics: &a.metrics, Load: planner.Reread, Reload: hangups, Env: a.env, Logger: a.log,
-		Observer: exporting.Observer(),
+		Warehouse: r.warehouse, Plan: r.plan, Metrics: &r.metrics, Load: r.planner.Reread, Reload: r.hangups, Env: r.env,
+		Logger: r.log, Observer: exporting.Observer(),
 	})
 	if err != nil {
 		return err
 	}
-	server, err := web.New(web.Options{
-		Listen: cfg.Daemon.Listen, User: cfg.Daemon.User, Password: cfg.Daemon.Password.Reveal(),
-		TLSCert: cfg.Daemon.TLSCert, TLSKey: cfg.Daemon.TLSKey, Pprof: cfg.Daemon.Pprof,
-		Warehouse: w, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version,
-		OverdueAfter: planner.OverdueAfter, Tolerances: planner.Tolerances, Receivers: planner.Notifier.Receivers,
-		Logger: a.log, Waits: a.waits.pages,
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-	})
+	server, err := r.newServer(d)
 	if err != nil {
 		return err
 	}
-	a.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(cfg))
+	r.log.Info("the daemon has begun", "listen", server.Addr(), "version", readBuild().version, "warehouse", place(r.cfg))
 	notifying, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var sending sync.WaitGroup
-	sending.Go(func() { planner.Notifier.Run(notifying) })
+	sending.Go(func() { r.planner.Notifier.Run(notifying) })
 	defer func() { stop(); sending.Wait() }()
-	return runBoth(ctx, a, d, server)
+	return runBoth(ctx, r.app, d, server)
 }
 
-// toldOf returns what the notifier needs to know about the streams.
-func toldOf(all []web.Stream) []notify.Stream {
+// newServer makes the daemon's HTTP server.
+func (r *daemonRun) newServer(d *daemon.Daemon) (*web.Server, error) {
+	c := r.cfg.Daemon
+	return web.New(web.Options{
+		Listen: c.Listen, User: c.User, Password: c.Password.Reveal(), TLSCert: c.TLSCert, TLSKey: c.TLSKey, Pprof: c.Pprof,
+		Warehouse: r.warehouse, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version,
+		OverdueAfter: r.planner.OverdueAfter, Tolerances: r.planner.Tolerances, Receivers: r.planner.Notifier.Receivers,
+		Logger: r.log, Waits: r.waits.pages,
+		Metrics: promhttp.HandlerFor(r.registry, promhttp.HandlerOpts{}),
+	})
+}
+
+// notifiedStreams returns what the notifier needs to know about the streams.
+func notifiedStreams(all []web.Stream) []notify.Stream {
 	streams := make([]notify.Stream, len(all))
 	for i, s := range all {
 		streams[i] = notify.Stream{Account: s.Account, Stream: s.Stream, Enabled: s.Enabled, Paused: s.Paused != nil,

@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/loopback"
 	"dealhouse/internal/warehouse"
 )
@@ -90,18 +89,16 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>",
 			cfg.Warehouse.RedactedDSN())
 	}
-	if err := mustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
+	if err := access.MustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
 		return err
 	}
-	if err := taken(ctx, dir); err != nil {
-		return err
-	}
-	e, err := a.newErrand(ctx, dir, cfg.Warehouse.Database)
-	if err != nil {
+	if err := access.MustBeFree(ctx, dir); err != nil {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated
-	if err := a.raiseWalls(&e, c.withoutSandbox, !loopback.Host(host)); err != nil {
+	job, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: c.withoutSandbox,
+		Strangers: !loopback.Host(host)})
+	if err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
@@ -109,14 +106,14 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return fmt.Errorf("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	e.Serve = &serving{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
+	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
 		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
-	e.Limits = c.limits.engine()
-	return a.sends(ctx, e, listener)
+	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve}
+	return t.launch(ctx, a, job, listener)
 }
 
-// serving holds the options of the HTTP server.
-type serving struct {
+// serveTask is how the warehouse is served over HTTP.
+type serveTask struct {
 	AllowWrites    bool
 	User, Password string
 	AnyHost        bool // it may be addressed by any name
@@ -125,16 +122,16 @@ type serving struct {
 	Buffered       int64
 }
 
-func (s serving) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
+func (s serveTask) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
 	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
-		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries, Busy: protect}
+		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
 	if s.Greet {
 		s.greet(a.stdout, listener.Addr(), w.Database())
 	}
-	return serve(ctx, limitConnections(listener, maxConnections), w.Engine().Handler(options))
+	return w.Engine().Serve(ctx, listener, options)
 }
 
 // validate refuses flags that would let strangers in by accident.
@@ -179,7 +176,7 @@ func secret(a *app, flag, reference string) (value, variable string, err error) 
 }
 
 // greet tells the user where the server is and how to ask it.
-func (s serving) greet(to io.Writer, addr net.Addr, database string) {
+func (s serveTask) greet(to io.Writer, addr net.Addr, database string) {
 	rights, who := "read-only", ""
 	if s.AllowWrites {
 		rights = "reads and writes"
@@ -196,6 +193,9 @@ func (s serving) greet(to io.Writer, addr net.Addr, database string) {
 		database, url, rights, who, url, database)
 }
 
+// maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
+const maxQuery = 512 << 10
+
 // reachable returns an address that clients on this machine can use, also for a server that listens on all addresses.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
@@ -203,42 +203,4 @@ func reachable(listen string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return listen
-}
-
-// drain is how long requests under way may take to end when the server is told to stop.
-const drain = 10 * time.Second
-
-// maxHeader is how long a request's first line and headers may be together, in bytes. A query that is longer comes as
-// the body.
-const maxHeader = 128 << 10
-
-// maxQuery is how long a query may be, in bytes, without the data of an INSERT. The engine itself stops at half of it.
-const maxQuery = 512 << 10
-
-// maxConnections is how many connections may be open at once.
-const maxConnections = 512
-
-// idle is how long a connection may stay open between two requests. Queries may take as long as they need.
-const idle = 2 * time.Minute
-
-// serve serves until ctx ends, and returns what ended it once the requests under way are done.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
-		ConnContext: withConnection,
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	if err := server.Shutdown(patience); err != nil {
-		err = errors.Join(err, server.Close())
-		return errors.Join(context.Cause(ctx), fmt.Errorf("cutting requests off after %s: %w", drain, err))
-	}
-	return context.Cause(ctx)
 }

@@ -215,7 +215,7 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 		file, source = f, filepath.Base(args[0])
 	}
 	o := a.opener()
-	w, err := o.whenFree(ctx, cfg, o.existingToLoad)
+	w, err := o.WhenFree(ctx, cfg, o.ExistingToLoad)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 
 // orRefused turns the error of a file that was refused into a mistake of the command line.
 func orRefused(err error) error {
-	if _, is := errors.AsType[*settlement.ProblemsError](err); is || errors.Is(err, warehouse.ErrTextTable) {
+	if is[*settlement.ProblemsError](err) || errors.Is(err, warehouse.ErrTextTable) {
 		return usageError{err}
 	}
 	return err

@@ -245,7 +245,7 @@ changed or opened again. Close months in order, once all of their data is loaded
 				return err
 			}
 			o := a.opener()
-			w, err := o.whenFree(cmd.Context(), cfg, o.existingToLoad)
+			w, err := o.WhenFree(cmd.Context(), cfg, o.ExistingToLoad)
 			if err != nil {
 				return err
 			}

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/catalog"
+	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
@@ -87,29 +88,11 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all = withUnrun(cfg, all)
+	all = service.Statuses(cfg, all)
 	if len(all) == 0 {
 		a.log.Warn("nothing has been loaded into this warehouse yet, and no account is configured", "warehouse", place(cfg))
 	}
-	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return scopeText(cfg, s) })
-}
-
-// scopeText is the part of a stream that is loaded and, if it differs, the part that is configured; "" is all of the
-// stream.
-func scopeText(cfg *config.Config, s warehouse.StreamStatus) string {
-	loaded, err := catalog.ParseScope(s.Scope)
-	if err != nil {
-		return err.Error()
-	}
-	account, configured := cfg.Account(s.Account)
-	setting, ok := account.Stream(s.Stream)
-	if !configured || !ok || setting.Scope.Encode() == s.Scope {
-		return loaded.String()
-	}
-	if s.LastSuccess == nil {
-		return setting.Scope.Or("all rows") + ", not loaded yet"
-	}
-	return loaded.Or("all rows") + "; from the next complete list on " + setting.Scope.Or("all rows")
+	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
 }
 
 func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
@@ -144,7 +127,11 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 	}
 	var rows [][]any
 	for _, s := range all {
-		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag(s), output.TimeAt(s.Watermark),
+		var lag any // in seconds; nil when that is not known
+		if l := s.Lag(s.Now); l != nil {
+			lag = l.Seconds()
+		}
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag, output.TimeAt(s.Watermark),
 			output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
 		if format == "table" {
 			row = slices.Delete(row, 7, 8)
@@ -156,8 +143,8 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 
 // readStatus reads the status, which is empty when nothing was ever loaded.
 func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
-	w, err := a.opener().existing(ctx, cfg)
-	if _, none := errors.AsType[absent](err); none {
+	w, err := a.opener().Existing(ctx, cfg)
+	if is[access.AbsentError](err) {
 		a.log.Warn(err.Error())
 		return nil, nil
 	}
@@ -171,44 +158,4 @@ func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.
 		return nil, nil
 	}
 	return all, err
-}
-
-// withUnrun adds the configured streams that never ran. Streams are in the order of the configuration; accounts that
-// are no longer configured come last. A stream that is no longer loaded does not show the result of its last run.
-func withUnrun(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.StreamStatus {
-	var all []warehouse.StreamStatus
-	for _, account := range cfg.Accounts {
-		for _, name := range catalog.Names() {
-			s := warehouse.StreamStatus{Account: account.Name, Stream: name, LastOutcome: "never ran"}
-			if i := slices.IndexFunc(ran, func(s warehouse.StreamStatus) bool {
-				return s.Account == account.Name &&
-					s.Stream == name
-			}); i >= 0 {
-				s = ran[i]
-			}
-			if setting, ok := account.Stream(name); ok && !setting.Enabled {
-				s.LastOutcome, s.LastError = "disabled", ""
-			}
-			all = append(all, s)
-		}
-	}
-	for _, s := range ran {
-		if _, configured := cfg.Account(s.Account); !configured {
-			s.LastOutcome, s.LastError = "not configured", ""
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// lag is how far a stream is behind, in seconds; nil when that is not known.
-func lag(s warehouse.StreamStatus) any {
-	since := s.LastSuccess
-	if s.Watermark != nil {
-		since = s.Watermark
-	}
-	if since == nil || since.IsZero() {
-		return nil
-	}
-	return max(0, s.Now.Sub(*since).Seconds())
 }

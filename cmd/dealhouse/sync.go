@@ -101,22 +101,13 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	metrics, err := c.publishing(ctx, a)
+	metrics, registry, err := c.publishing(a)
 	if err != nil {
 		return err
 	}
-	if metrics != nil && c.dryRun {
-		return usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
-	}
-	var registry *prometheus.Registry
-	if metrics != nil {
-		registry = metrics.Registry
-	}
-	exported, registry := a.exported(ctx, registry)
+	exported, registry := a.exported(registry)
 	svc := a.newService()
-	if metrics != nil {
-		svc.ExpectStreams(metrics, cfg)
-	}
+	svc.ExpectStreams(metrics, cfg)
 	jobs, api, err := svc.Jobs(cfg, c.selected, func(job *syncer.Job) {
 		job.Full, job.DryRun, job.AllowMassDelete = c.full, c.dryRun, c.allowMassDelete
 	})
@@ -135,17 +126,11 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	switches := svc.Switches(receivers, jobs)
 	asked := ctx // the time-out below ends sooner
 	defer func() { svc.EndSwitches(asked, switches, results, err) }()
-	o := a.opener()
-	open := o.orCreate
-	if c.dryRun {
-		open = o.existingToLoad
-	}
-	w, err := o.whenFree(ctx, cfg, open)
+	w, err := c.open(ctx, a, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	o.share(w, false)
 	switches.Begin(ctx) // not before: opening an embedded warehouse may restart the process
 	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs,
 		runOptions{span: "sync", dryRun: c.dryRun, exported: exported, registry: registry})
@@ -161,9 +146,23 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	svc.AfterRuns(ctx, cfg, w, api, results)
-	svc.Tell(ctx, cfg, w, receivers)
+	svc.Notify(ctx, cfg, w, receivers)
 	svc.Publish(ctx, metrics, cfg, w)
 	return a.printFailures(ctx, svc, results)
+}
+
+// open opens the warehouse and shares it with other commands. A dry run creates none.
+func (c syncCommand) open(ctx context.Context, a *app, cfg *config.Config) (*warehouse.Warehouse, error) {
+	o := a.opener()
+	open := o.OrCreate
+	if c.dryRun {
+		open = o.ExistingToLoad
+	}
+	w, err := o.WhenFree(ctx, cfg, open)
+	if err == nil {
+		o.Share(w, false)
+	}
+	return w, err
 }
 
 // runOptions say how a command makes runs.
@@ -200,19 +199,22 @@ func (a *app) sync(ctx context.Context, svc *service.Service, w *warehouse.Wareh
 	return svc.Sync(ctx, w, jobs, watch)
 }
 
-// publishing is where the flags want the metrics to be left; nil means nowhere.
-func (c syncCommand) publishing(ctx context.Context, a *app) (*service.Publishing, error) {
+// publishing is where the flags want the metrics to be left, and the registry that counts them; nil means nowhere.
+func (c syncCommand) publishing(a *app) (*service.Publishing, *prometheus.Registry, error) {
 	if c.pushGateway == "" && c.metricsTextfile == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	p := &service.Publishing{Textfile: c.metricsTextfile}
 	if c.pushGateway != "" {
 		u, err := url.Parse(c.pushGateway)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, usagef("--push-gateway: want a URL such as http://pushgateway:9091") // the URL may hold a password
+			return nil, nil, usagef("--push-gateway: want a URL such as http://pushgateway:9091") // it may hold a password
 		}
 		p.Gateway = u
 	}
-	p.Registry = a.measure(ctx)
-	return p, nil
+	if c.dryRun {
+		return nil, nil, usagef("a dry run has no metrics: leave --push-gateway and --metrics-textfile out")
+	}
+	p.Registry = a.measure()
+	return p, p.Registry, nil
 }

@@ -47,14 +47,14 @@ func newVersion(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Show the version, and that of the ClickHouse engine",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			fmt.Fprintf(a.stdout, "dealhouse %s\n", b.version)
 			if b.revision != "" {
 				fmt.Fprintf(a.stdout, "revision  %s\n", strings.TrimSuffix(b.revision+", "+b.time, ", "))
 			}
 			fmt.Fprintf(a.stdout, "go        %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			if !hasEngine(cmd.Context()) {
+			if !chdb.Built {
 				fmt.Fprintln(a.stdout, "engine    none in this build: warehouse.dsn must name a server")
 				return nil
 			}

@@ -62,8 +62,8 @@ func (u *UnknownCursor) UnmarshalText(b []byte) error {
 	return unmarshalName("unknownCursor", b, u.names(), func(i int) { *u = UnknownCursor(i) })
 }
 
-// start returns where the page of a cursor begins in a view, or the answer that is given instead of a page.
-func (c *call) start(l *listing, v view, cursor string) (int, *answer) {
+// position returns where the page of a cursor begins in a view, or the answer that is given instead of a page.
+func (c *call) position(l *listing, v view, cursor string) (int, *answer) {
 	if pos, ok := c.locate(l, v, cursor); ok {
 		return pos, nil
 	}

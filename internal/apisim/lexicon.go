@@ -28,14 +28,14 @@ type category struct {
 // phrase is JSON text around a number and a retailer's name.
 type phrase struct{ before, middle, after string }
 
-func newLexicon() *lexicon {
-	x := &lexicon{
-		brands: strings.Fields("Acorn Brix Calyx Dømus Elwood Fjäll Gräf Hollis Íris Juno Kestrel Lumo Möbel Norvik " +
-			"Ostra Pêche Quill Rønne Søster Tarn Umber Växjö Wisp Xeno Yarrow Zephyr"),
-		adjectives: strings.Fields("Classic Compact Cordless Deluxe Essential Foldable Heavy-Duty Light Mini Modern " +
-			"Organic Portable Premium Quiet Rapid Slim Smart Solid Vintage Waterproof"),
-	}
-	nouns := []string{
+// What a world is written with.
+var (
+	brandNames = strings.Fields("Acorn Brix Calyx Dømus Elwood Fjäll Gräf Hollis Íris Juno Kestrel Lumo Möbel Norvik " +
+		"Ostra Pêche Quill Rønne Søster Tarn Umber Växjö Wisp Xeno Yarrow Zephyr")
+	adjectives = strings.Fields("Classic Compact Cordless Deluxe Essential Foldable Heavy-Duty Light Mini Modern " +
+		"Organic Portable Premium Quiet Rapid Slim Smart Solid Vintage Waterproof")
+	// categoryLines are the name, the breadcrumb and the products of each category.
+	categoryLines = []string{
 		"Electronics|Home > Electronics|Headphones,Speaker,Monitor 27\",Keyboard,Power Bank,Webcam",
 		"Fashion|Clothing & Accessories > Women's|Jacket,Sneakers,T-Shirt,Jeans,Scarf,Belt",
 		"Home & Garden|Home > Garden > Tools|Rake,Desk Lamp,Cushion,Vase,Hose 15 m,Bücherregal",
@@ -49,16 +49,7 @@ func newLexicon() *lexicon {
 		"Auto|Auto > Parts|Wiper Blades,Roof Box,Dash Cam,Brake Pads",
 		"Finance|Finance > Insurance|Gift Card,Travel Cover,Prepaid Card",
 	}
-	for i, line := range nouns {
-		part := strings.Split(line, "|")
-		x.categories = append(x.categories, category{
-			name: part[0], number: 1000 + 37*i,
-			quoted: quoted(part[0], false),
-			crumb:  quoted(part[1], i%4 == 3),
-			nouns:  strings.Split(part[2], ","),
-		})
-	}
-	x.promos = phrases(
+	promoTemplates = []string{
 		"Up to %d% off everything at %s",
 		"Sparen Sie %d % auf alle Möbel bei %s – nur für kurze Zeit",
 		"%d% off “Summer” styles at %s \U0001F389",
@@ -67,39 +58,56 @@ func newLexicon() *lexicon {
 		"Extra %d% für Neukunden · %s\tgültig online",
 		"Clearance <b>%d%</b> & more @ %s \\ outlet",
 		"Hasta un %d % de descuento en %s ☀️",
-	)
-	x.coupons = phrases(
+	}
+	couponTemplates = []string{
 		"%d% off your first order at %s",
 		"%d% Rabatt auf alles bei %s, außer Geschenkgutscheine",
 		"Save %d% sitewide / free delivery | %s",
 		"Student deal: %d% off with \"UNiDAYS\" at %s",
 		"%d% zusätzlich auf Sale-Artikel \U0001F381 %s",
 		"-%d % dès 50 € d'achat · %s",
-	)
-	for i, s := range []string{
+	}
+	termTexts = []string{
 		"", "Excludes gift cards.", "Not valid with other offers; VAT & shipping excluded.",
 		"Only for new customers.\nReturns cancel the cashback.",
 		"Gilt nicht für Bücher, Gutscheine & \"Sale\"-Artikel.",
 		"Cashback is paid on the net value (ex. 20 % VAT) — see https://example.test/terms?x=1&y=2",
 		"対象外: ギフトカード", "\u0001control and \ttab",
-	} {
-		x.terms = append(x.terms, quoted(s, i%3 == 2))
 	}
-	for i, s := range []string{
+	blurbTexts = []string{
 		"Made to last: tested for 10,000 hours and backed by a two-year warranty. Ships in recycled packaging, ready to use out of the box.",
 		"Größe: 30 × 20 × 10 cm. Gewicht: 1,2 kg. Pflegeleicht, robust und in vielen Farben erhältlich – auch als Geschenk beliebt.",
 		"“Best in test” 2025. Includes \"quick start\" guide, spare parts and a carry bag. Suitable for indoor & outdoor use.",
 		"Un classique revisité : léger, élégant et fabriqué en Europe. Lavable à 30°. \U0001F30D",
 		"• Easy to clean\n• Energy class A\n• Noise below 40 dB\n• Fits standard sockets (type C/F)",
 		"Path C:\\goods\\new — imported from the old catalogue, <em>description pending</em>; colours may differ from the picture.",
-	} {
+	}
+	passbackTexts = []string{
+		"", "newsletter", `{"campaign":"spring","slot":3}`, "app/ios", "größe=L;farbe=grün",
+		"ref \"friend\"", "🎁 bonus", "a,b;c|d", "utm_source=mail&utm_medium=cpc",
+	}
+)
+
+func newLexicon() *lexicon {
+	x := &lexicon{brands: brandNames, adjectives: adjectives, promos: phrases(promoTemplates),
+		coupons: phrases(couponTemplates)}
+	for i, line := range categoryLines {
+		part := strings.Split(line, "|")
+		x.categories = append(x.categories, category{
+			name: part[0], number: 1000 + 37*i,
+			quoted: quoted(part[0], false),
+			crumb:  quoted(part[1], i%4 == 3),
+			nouns:  strings.Split(part[2], ","),
+		})
+	}
+	for i, s := range termTexts {
+		x.terms = append(x.terms, quoted(s, i%3 == 2))
+	}
+	for i, s := range blurbTexts {
 		q := quoted(s, i%3 == 1)
 		x.blurbs = append(x.blurbs, q[1:len(q)-1])
 	}
-	for i, s := range []string{
-		"", "newsletter", `{"campaign":"spring","slot":3}`, "app/ios", "größe=L;farbe=grün",
-		"ref \"friend\"", "🎁 bonus", "a,b;c|d", "utm_source=mail&utm_medium=cpc",
-	} {
+	for i, s := range passbackTexts {
 		x.passback = append(x.passback, quoted(s, i%4 == 3))
 	}
 	return x
@@ -107,7 +115,7 @@ func newLexicon() *lexicon {
 
 // phrases cuts templates at their number (%d) and retailer (%s), and turns the parts into JSON text. Every third is
 // pure ASCII with escapes.
-func phrases(templates ...string) []phrase {
+func phrases(templates []string) []phrase {
 	out := make([]phrase, len(templates))
 	for i, t := range templates {
 		inner := func(s string) string {

@@ -75,7 +75,7 @@ func (c *call) cursorPage() *answer {
 	v := l.view(f, c.set.Order)
 	pos := 0
 	if q.Has("cursor") {
-		if pos, refusal = c.start(l, v, q.Get("cursor")); refusal != nil {
+		if pos, refusal = c.position(l, v, q.Get("cursor")); refusal != nil {
 			return refusal
 		}
 	}

@@ -87,16 +87,7 @@ func (t saleSource) record(dst []byte, i uint32, st *style) []byte {
 		dst = append(dst, `","country":`...)
 		dst = append(dst, r.country...)
 	}
-	switch a >> 16 & 31 {
-	case 0:
-		dst = append(dst, `,"activatedAt":null`...)
-	case 1: // absent
-	default:
-		dst = append(dst, `,"activatedAt":`...)
-		dst = st.time(dst, clicked-secondMs-int64(a>>24&0xff)*200)
-	}
-	dst = append(dst, `,"clickedAt":`...)
-	dst = st.time(dst, clicked)
+	dst = appendClick(dst, a, clicked, st)
 	dst = append(dst, `,"soldAt":`...)
 	dst = st.time(dst, s.sold)
 	dst = append(dst, `,"updatedAt":`...)
@@ -112,25 +103,8 @@ func (t saleSource) record(dst []byte, i uint32, st *style) []byte {
 	dst = appendAmount(dst, value)
 	dst = append(dst, `,"cashback":`...)
 	dst = appendAmount(dst, cashback)
-	switch s.statusAt(t.now) {
-	case pending:
-		dst = append(dst, `,"status":"PENDING"`...)
-	case confirmed:
-		dst = append(dst, `,"status":"CONFIRMED"`...)
-	default:
-		dst = append(dst, `,"status":"DECLINED"`...)
-	}
-	switch a >> 32 & 31 {
-	case 0:
-		dst = append(dst, `,"passbackUid":""`...)
-	case 1:
-		dst = append(dst, `,"passbackUid":null`...)
-	case 2: // absent
-	default:
-		dst = append(dst, `,"passbackUid":"u-`...)
-		dst = appendBase36(dst, a>>40, 5)
-		dst = append(dst, '"')
-	}
+	dst = appendStatus(dst, s.statusAt(t.now))
+	dst = appendPassbackUID(dst, a)
 	dst = append(dst, r.sold...)
 	dst = t.payoutID(dst, k, &s, b>>8&1 == 0)
 	if b>>9&3 != 0 {
@@ -141,6 +115,45 @@ func (t saleSource) record(dst []byte, i uint32, st *style) []byte {
 	dst = t.reference(dst, `,"couponId":`, t.coupons, shop, clicked, b>>29&7 == 0, b>>32&1 == 0)
 	dst = t.reference(dst, `,"promotionId":`, t.promos, shop, clicked, b>>33&15 == 0, b>>37&1 == 0)
 	return st.closeRecord(dst)
+}
+
+// appendClick writes when a sale was activated, which is sometimes not known, and clicked.
+func appendClick(dst []byte, a uint64, clicked int64, st *style) []byte {
+	switch a >> 16 & 31 {
+	case 0:
+		dst = append(dst, `,"activatedAt":null`...)
+	case 1: // absent
+	default:
+		dst = append(dst, `,"activatedAt":`...)
+		dst = st.time(dst, clicked-secondMs-int64(a>>24&0xff)*200)
+	}
+	dst = append(dst, `,"clickedAt":`...)
+	return st.time(dst, clicked)
+}
+
+func appendStatus(dst []byte, s status) []byte {
+	switch s {
+	case pending:
+		return append(dst, `,"status":"PENDING"`...)
+	case confirmed:
+		return append(dst, `,"status":"CONFIRMED"`...)
+	}
+	return append(dst, `,"status":"DECLINED"`...)
+}
+
+// appendPassbackUID writes the user of a sale, who is sometimes not known.
+func appendPassbackUID(dst []byte, a uint64) []byte {
+	switch a >> 32 & 31 {
+	case 0:
+		return append(dst, `,"passbackUid":""`...)
+	case 1:
+		return append(dst, `,"passbackUid":null`...)
+	case 2: // absent
+		return dst
+	}
+	dst = append(dst, `,"passbackUid":"u-`...)
+	dst = appendBase36(dst, a>>40, 5)
+	return append(dst, '"')
 }
 
 func (t saleSource) payoutID(dst []byte, k int64, s *sale, null bool) []byte {

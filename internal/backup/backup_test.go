@@ -30,7 +30,7 @@ func written(t *testing.T, name string) (path string, m Manifest) {
 		put(t, filepath.Join(from, filepath.FromSlash(file)), text)
 	}
 	path = filepath.Join(t.TempDir(), name)
-	m, err := Write(t.Context(), from, path, Manifest{Program: "1.2.3", Database: "d", Schema: 21, Generation: 4})
+	m, err := write(t.Context(), from, path, Manifest{Program: "1.2.3", Database: "d", Schema: 21, Generation: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,15 +65,15 @@ func files(t *testing.T, dir string) map[string]string {
 // extracted takes a backup out.
 func extracted(t *testing.T, path string) (map[string]string, error) {
 	t.Helper()
-	m, err := ReadManifest(path)
+	m, err := readManifest(path)
 	if err != nil {
 		return nil, err
 	}
 	to := filepath.Join(t.TempDir(), "out")
-	if err := Extract(t.Context(), path, to, m); err != nil {
+	if err := extract(t.Context(), path, to, m); err != nil {
 		return nil, err
 	}
-	return files(t, to), Verify(t.Context(), path, m)
+	return files(t, to), verify(t.Context(), path, m)
 }
 
 // What was put in comes out, from a folder and from a file, and nothing is left beside it.
@@ -101,7 +101,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: others may read it: %v %v", name, info.Mode(), err)
 		}
-		again, err := Write(t.Context(), t.TempDir(), path, Manifest{})
+		again, err := write(t.Context(), t.TempDir(), path, Manifest{})
 		if !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: it was replaced: %v %v", name, again, err)
 		}
@@ -230,7 +230,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		if _, err := Write(stopped, from, path, Manifest{}); !errors.Is(err, context.Canceled) {
+		if _, err := write(stopped, from, path, Manifest{}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		entries, err := os.ReadDir(dir)
@@ -240,7 +240,7 @@ func TestBrokenOff(t *testing.T) {
 		if err := alive.drop(); err != nil {
 			t.Error(err)
 		}
-		if _, err := Write(t.Context(), from, path, Manifest{}); err != nil {
+		if _, err := write(t.Context(), from, path, Manifest{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -255,7 +255,7 @@ func TestUnreadableIsNotIncomplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = socket.Close() })
-	if _, err := ReadManifest(path); err == nil || errors.Is(err, ErrIncomplete) || errors.Is(err, ErrDamaged) {
+	if _, err := readManifest(path); err == nil || errors.Is(err, ErrIncomplete) || errors.Is(err, ErrDamaged) {
 		t.Errorf("what cannot be opened is %v", err)
 	}
 }

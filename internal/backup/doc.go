@@ -1,5 +1,6 @@
-// Package backup writes the files of an engine's backup into one folder or one tar file, with a manifest, and extracts
-// them again. It knows files, and nothing about their content.
+// Package backup takes backups of an embedded warehouse, and restores them. The engine writes its files into a folder of
+// its own; this package moves them into one folder or one tar file, with a manifest, and brings them back. It knows when
+// the engine may write and read, and nothing about the content of its files.
 //
 // Invariants, cited in the code as backup-N:
 //
@@ -12,4 +13,8 @@
 //     removes them.
 //  5. Only regular files are read, and no sparse ones: a pipe might never end, a link may point elsewhere, and a small
 //     sparse file could claim to be larger than any disk.
+//  6. A folder that is restored into cannot be opened until all of it is there: it has a mark, which goes last. A
+//     restore that fails leaves the folder empty; after one that died, the next restore into the folder starts over.
+//  7. A warehouse is backed up once at a time, and a folder restored into once at a time. What a process that died has
+//     left in the engine's folder for backups is removed by the next one.
 package backup

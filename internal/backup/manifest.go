@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -18,15 +17,6 @@ const (
 
 // format is that of the manifest and what is beside it. It rises when an older program could not read what is written.
 const format = 1
-
-// ErrIncomplete means that a folder or file is no backup, or not all of one.
-var ErrIncomplete = errors.New("not a whole backup")
-
-// ErrDamaged means that a backup is not as it was written.
-var ErrDamaged = errors.New("the backup is damaged: take another one")
-
-// ErrNewer means that a backup has a form that this version does not know.
-var ErrNewer = errors.New("it was made by a newer version in a form that this one does not know: use that version")
 
 // Manifest says what is in a backup.
 type Manifest struct {

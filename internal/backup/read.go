@@ -17,8 +17,8 @@ import (
 // maxManifest is how large a manifest is read: it has about 150 bytes for each file.
 const maxManifest = 1 << 30
 
-// ReadManifest reads and checks what the backup at path says of itself. Its files are looked at by Extract.
-func ReadManifest(path string) (m Manifest, err error) {
+// readManifest reads and checks what the backup at path says of itself. Its files are looked at by extract and verify.
+func readManifest(path string) (m Manifest, err error) {
 	var text []byte
 	info, err := os.Stat(path)
 	switch {
@@ -97,8 +97,8 @@ func eachOfFolder(dir string, do func(name string, content io.Reader) error) err
 	})
 }
 
-// Extract writes the files of the backup at path, whose manifest was read before, into a folder (backup-2).
-func Extract(ctx context.Context, path, to string, m Manifest) error {
+// extract writes the files of the backup at path, whose manifest was read before, into a folder (backup-2).
+func extract(ctx context.Context, path, to string, m Manifest) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return fmt.Errorf("taking the backup out: %w", err)
 	}
@@ -119,8 +119,8 @@ func Extract(ctx context.Context, path, to string, m Manifest) error {
 	return nil
 }
 
-// Verify reads the files of the backup at path, whose manifest was read before (backup-2).
-func Verify(ctx context.Context, path string, m Manifest) error {
+// verify reads the files of the backup at path, whose manifest was read before (backup-2).
+func verify(ctx context.Context, path string, m Manifest) error {
 	err := each(ctx, path, m, func(f File, content io.Reader) error { return f.copy(io.Discard, content) })
 	if err != nil {
 		return fmt.Errorf("reading the backup: %w", err)

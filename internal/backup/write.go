@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write moves all files of a folder into a backup at path, and returns its manifest, which is about with the files. A
+// write moves all files of a folder into a backup at path, and returns its manifest, which is about with the files. A
 // path that ends in .tar becomes one file, any other a folder.
-func Write(ctx context.Context, from, path string, about Manifest) (m Manifest, err error) {
-	if err := Free(path); err != nil {
+func write(ctx context.Context, from, path string, about Manifest) (m Manifest, err error) {
+	if err := free(path); err != nil {
 		return m, err
 	}
 	if err := removeLeft(path); err != nil {
@@ -87,8 +87,8 @@ func move(out sink, name, path string) (f File, err error) {
 	return f, os.Remove(name)
 }
 
-// Free reports an error when something is at the path already, unless it is an empty folder (backup-1).
-func Free(path string) error {
+// free reports an error when something is at the path already, unless it is an empty folder (backup-1).
+func free(path string) error {
 	entries, err := os.ReadDir(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && len(entries) == 0 && !isTar(path):
@@ -134,8 +134,6 @@ func createPartial(path string) (sink, error) {
 	}
 	return &folderSink{dir, handle}, lock(handle)
 }
-
-func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 // removeLeft removes what was left of backups of this name whose processes died (backup-4).
 func removeLeft(path string) error {
@@ -237,7 +235,7 @@ func (s *tarSink) drop() error {
 // rename gives a complete backup its name. The system lets a folder replace only an empty one. For a file, this is
 // checked first.
 func rename(from, to string) error {
-	if err := Free(to); err != nil {
+	if err := free(to); err != nil {
 		return err
 	}
 	if err := os.Rename(from, to); err != nil {

@@ -4,10 +4,14 @@ package chdb
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
+
+// Built says that this binary has no engine.
+const Built = false
 
 // Engine takes the place of the embedded engine in a binary that was built without it. Open never returns one.
 type Engine struct{}
@@ -62,6 +66,9 @@ func (e *Engine) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Host returns a host that answers no other process.
 func (e *Engine) Host(bool) *Host { return &Host{} }
+
+// Serve returns ErrNotBuilt.
+func (e *Engine) Serve(context.Context, net.Listener, HandlerOptions) error { return ErrNotBuilt }
 
 // Handler answers every request with 501.
 func (e *Engine) Handler(HandlerOptions) http.Handler {

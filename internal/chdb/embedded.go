@@ -4,6 +4,7 @@ package chdb
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -11,6 +12,9 @@ import (
 	"dealhouse/internal/chdb/door"
 	"dealhouse/internal/chdb/engine"
 )
+
+// Built says that this binary has the engine.
+const Built = true
 
 // Engine is a handle on the embedded ClickHouse. Handles on the same directory share one engine, which ends when
 // the last of them is closed.
@@ -82,3 +86,9 @@ func (e *Engine) Host(lasting bool) *Host {
 // Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says
 // otherwise, it is read-only, and only for clients that address it as localhost or by a number.
 func (e *Engine) Handler(o HandlerOptions) http.Handler { return door.Handler(e.engine, o) }
+
+// Serve serves [Engine.Handler] until ctx ends, and returns what ended it once the requests under way are done. The
+// listener is closed then.
+func (e *Engine) Serve(ctx context.Context, l net.Listener, o HandlerOptions) error {
+	return door.Serve(ctx, l, e.engine, o)
+}

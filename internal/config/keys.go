@@ -13,7 +13,7 @@ import (
 // vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
 // several rows. Nothing changes it.
 var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(),
-	accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
+	accountKeys(), paramKeys(), filterParamKeys(), runKeys(), streamKeys(), receiverKeys())
 
 func warehouseKeys() []key {
 	return []key{
@@ -175,6 +175,12 @@ seconds.`,
 			doc: `Allow http:// in base_url for another machine, which sends the key unencrypted.
 On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 		},
+	}
+}
+
+// paramKeys are the names of the parameters by which an API is asked.
+func paramKeys() []key {
+	return []key{
 		{
 			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter),
 			example: `"updatedAtGreaterThan"`,
@@ -200,9 +206,9 @@ On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 	}
 }
 
-func streamKeys() []key {
-	ownKey := secret(func(v *values) *reference { return &v.apiKey })
-	list := []key{
+// runKeys are the settings of runs, which a whole account can have and each of its streams.
+func runKeys() []key {
+	return []key{
 		{
 			name: "max_delete_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxDeleteRatio),
 			value: number(func(v *values) *float64 { return &v.maxDeleteRatio }, 1, true),
@@ -263,12 +269,17 @@ run.`,
 			doc: `How old an interrupted walk over all products may be to be continued. An older one starts over. "0s":
 always start over.`,
 		},
-		{
-			name: "enabled", in: inStream, standard: `true`,
-			value: boolean(func(v *values) *bool { return &v.enabled }),
-			doc:   `Load the stream. With false, the rows that were loaded before stay.`,
-		},
 	}
+}
+
+// streamKeys are the settings of a stream alone.
+func streamKeys() []key {
+	ownKey := secret(func(v *values) *reference { return &v.apiKey })
+	list := []key{{
+		name: "enabled", in: inStream, standard: `true`,
+		value: boolean(func(v *values) *bool { return &v.enabled }),
+		doc:   `Load the stream. With false, the rows that were loaded before stay.`,
+	}}
 	for _, described := range catalog.All() {
 		list = append(list, schedules(described)...)
 	}

@@ -61,41 +61,41 @@ type night struct {
 func TestNightInBrowser(t *testing.T) {
 	n := newNight(t)
 	n.pass(20 * time.Minute)
-	n.say("the evening: all is well")
+	n.note("the evening: all is well")
 
 	n.sim.SetFault(status(http.StatusUnauthorized))
 	n.pass(35 * time.Minute)
-	n.say("the key broke")
+	n.note("the key broke")
 	n.sim.SetFault(nil)
 	n.pass(35 * time.Minute)
-	n.say("the key was put right where it is issued")
+	n.note("the key was put right where it is issued")
 
 	n.receiver(true)
 	n.sim.SetFault(status(http.StatusServiceUnavailable))
 	n.pass(time.Hour)
-	n.say("the API is down for an hour, and so is the receiver")
+	n.note("the API is down for an hour, and so is the receiver")
 	n.sim.SetFault(nil)
 	n.pass(35 * time.Minute)
-	n.say("the API is back, and the receiver is not")
+	n.note("the API is back, and the receiver is not")
 	n.receiver(false)
 	n.pass(35 * time.Minute)
-	n.say("the receiver is back")
+	n.note("the receiver is back")
 
 	n.halve()
 	n.pass(time.Hour)
-	n.say("half of the coupons are gone from their list: a guard trips")
+	n.note("half of the coupons are gone from their list: a guard trips")
 	n.pass(2 * time.Hour)
-	n.say("two hours later nobody was told again")
+	n.note("two hours later nobody was told again")
 	n.consent()
 	n.pass(time.Minute)
-	n.say("an operator agrees, on the page")
+	n.note("an operator agrees, on the page")
 
 	n.full.Store(true)
 	n.pass(62 * time.Minute) // just after an attempt, since the warehouse's real clock dates the last success
-	n.say("the disk is full")
+	n.note("the disk is full")
 	n.full.Store(false)
 	n.pass(35 * time.Minute)
-	n.say("there is room again")
+	n.note("there is room again")
 	n.compare()
 }
 
@@ -205,8 +205,8 @@ func (n *night) pass(d time.Duration) {
 // byWarehouse matches times by the clock of the warehouse, which is the real clock.
 var byWarehouse = regexp.MustCompile(`\d\d:\d\d UTC`)
 
-// say writes down what can be seen at this moment.
-func (n *night) say(what string) {
+// note writes down what can be seen at this moment.
+func (n *night) note(what string) {
 	n.t.Helper()
 	n.advance(time.Second)
 	var status struct {

@@ -130,6 +130,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Reason returns Error without what differs between the requests of an account: what was done, its URL and the page.
+func (e *Error) Reason() string {
+	bare := *e
+	bare.Op, bare.URL, bare.Page = "", "", max(bare.Page, 1)
+	return strings.TrimPrefix(bare.Error(), "account "+bare.Account+": ")
+}
+
 // CursorRefused reports that starting the chain over may help. Either a request in the middle of a chain was refused as
 // a vanished or expired cursor would be, or the chain should have continued from a nextPage of another origin, which
 // can come from an earlier base_url.

@@ -6,7 +6,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-var errEnough = errors.New("no more is needed")
+// errStopReading ends the reading of an array.
+var errStopReading = errors.New("no more is needed")
 
 // FirstKey returns the key of the first record of a page as text, whether the record can be loaded or not. It
 // returns "" if the page is empty, if its first record has no key, or if the stream's key is derived. data is a
@@ -19,7 +20,7 @@ func FirstKey(s *catalog.Stream, data []byte) string {
 	var key []byte
 	_ = (&cursor{data: data}).array(func(c *cursor) error { // only to stop early
 		if c.next() != objectKind {
-			return errEnough
+			return errStopReading
 		}
 		if err := c.object(func(c *cursor, name []byte) (err error) {
 			if string(name) != s.Fields[i].JSON {
@@ -34,7 +35,7 @@ func FirstKey(s *catalog.Stream, data []byte) string {
 		}); err != nil {
 			return err
 		}
-		return errEnough
+		return errStopReading
 	})
 	return string(key)
 }

@@ -70,8 +70,8 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(unhurried))
 	in := bufio.NewReader(conn)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(conn, format+"\r\n", args...) }
-	say("220 ready")
+	reply := func(format string, args ...any) { _, _ = fmt.Fprintf(conn, format+"\r\n", args...) }
+	reply("220 ready")
 	for {
 		text, err := in.ReadString('\n')
 		if err != nil {
@@ -83,19 +83,19 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 		p.mu.Unlock()
 		switch verb, _, _ := strings.Cut(strings.ToUpper(text), " "); verb {
 		case "EHLO":
-			say("250-mail.example.com")
+			reply("250-mail.example.com")
 			if !secure && p.cert != nil {
-				say("250-STARTTLS")
+				reply("250-STARTTLS")
 			}
-			say("250 " + p.offers)
+			reply("250 " + p.offers)
 		case "STARTTLS":
-			say("220 go on")
+			reply("220 go on")
 			conn = tls.Server(conn, p.cert)
 			in, secure = bufio.NewReader(conn), true
 		case "AUTH":
 			if strings.Contains(text, "LOGIN") {
 				for _, ask := range []string{"Username:", "Password:"} {
-					say("334 " + base64.StdEncoding.EncodeToString([]byte(ask)))
+					reply("334 " + base64.StdEncoding.EncodeToString([]byte(ask)))
 					answer, _ := in.ReadString('\n')
 					text += " " + strings.TrimSpace(answer)
 				}
@@ -104,16 +104,16 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 				p.mu.Unlock()
 			}
 			if strings.Contains(p.offers, "REFUSE") {
-				say("535 no, you said %s, which is %s", text, secret)
+				reply("535 no, you said %s, which is %s", text, secret)
 				continue
 			}
-			say("235 welcome")
+			reply("235 welcome")
 		case "DATA":
 			if p.refuses != "" {
-				say("%s", p.refuses)
+				reply("%s", p.refuses)
 				continue
 			}
-			say("354 go on")
+			reply("354 go on")
 			var letter strings.Builder
 			for line := ""; line != ".\r\n" && err == nil; line, err = in.ReadString('\n') {
 				letter.WriteString(line)
@@ -121,12 +121,12 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 			p.mu.Lock()
 			p.letters = append(p.letters, letter.String())
 			p.mu.Unlock()
-			say("250 taken")
+			reply("250 taken")
 		case "QUIT":
-			say("221 bye")
+			reply("221 bye")
 			return
 		default:
-			say("250 ok")
+			reply("250 ok")
 		}
 	}
 }

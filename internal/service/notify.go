@@ -30,12 +30,12 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 	return compiled, nil
 }
 
-// DefaultTelling bounds how long a sync sends notifications after its runs have ended.
-const DefaultTelling = 20 * time.Second
+// DefaultNotifyTimeout bounds how long a sync sends notifications after its runs have ended.
+const DefaultNotifyTimeout = 20 * time.Second
 
-// Tell sends the notifications that are due after the runs of a sync. Messages that a receiver does not accept wait for
-// the next sync or the daemon (service-2).
-func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, receivers *notify.Receivers) {
+// Notify sends the notifications that are due after the runs of a sync. Messages that a receiver does not accept wait
+// for the next sync or the daemon (service-2).
+func (s *Service) Notify(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, receivers *notify.Receivers) {
 	if names, _ := receivers.Names(); len(names) == 0 || ctx.Err() != nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (s *Service) Tell(ctx context.Context, cfg *config.Config, w *warehouse.War
 		}})
 	if err == nil {
 		n.Adopt(receivers)
-		bounded, cancel := context.WithTimeout(ctx, s.telling)
+		bounded, cancel := context.WithTimeout(ctx, s.notifyTimeout)
 		defer cancel()
 		err = n.Turn(bounded)
 	}

@@ -29,8 +29,11 @@ type Publishing struct {
 }
 
 // ExpectStreams creates the series of every configured stream. Published metrics replace the earlier ones, so they must
-// include the streams of other syncs.
+// include the streams of other syncs. nil means that none are published.
 func (s *Service) ExpectStreams(p *Publishing, cfg *config.Config) {
+	if p == nil {
+		return
+	}
 	for _, account := range cfg.Accounts {
 		for _, name := range catalog.Names() {
 			if setting, _ := account.Stream(name); setting.Enabled {

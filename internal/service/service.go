@@ -26,8 +26,8 @@ type Options struct {
 	Warn func(Warning)
 	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
 	ShowWaiting func(what string) (done func())
-	// Telling is how long Tell may take. Default: DefaultTelling.
-	Telling time.Duration
+	// NotifyTimeout is how long Notify may take. Default: DefaultNotifyTimeout.
+	NotifyTimeout time.Duration
 }
 
 // Warning is a problem that stops nothing. If it is about streams of an account, it names them.
@@ -39,15 +39,15 @@ type Warning struct {
 
 // Service does what is to be done around runs. It is safe for concurrent use.
 type Service struct {
-	log         *slog.Logger
-	metrics     *daemon.Metrics
-	now         func() time.Time
-	userAgent   string
-	warn        func(Warning)
-	showWaiting func(what string) (done func())
-	telling     time.Duration
-	bodies      *dealapi.Bodies // of all API clients together
-	observer    *syncer.Observer
+	log           *slog.Logger
+	metrics       *daemon.Metrics
+	now           func() time.Time
+	userAgent     string
+	warn          func(Warning)
+	showWaiting   func(what string) (done func())
+	notifyTimeout time.Duration
+	bodies        *dealapi.Bodies // of all API clients together
+	observer      *syncer.Observer
 
 	reconciling sync.Mutex   // service-4
 	reconciled  sync.Map     // by account, a reconciled
@@ -61,10 +61,10 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting,
-		telling: o.Telling, bodies: dealapi.NewBodies(),
+		notifyTimeout: o.NotifyTimeout, bodies: dealapi.NewBodies(),
 	}
-	if s.telling <= 0 {
-		s.telling = DefaultTelling
+	if s.notifyTimeout <= 0 {
+		s.notifyTimeout = DefaultNotifyTimeout
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -93,12 +93,12 @@ func (s *Service) warnOf(account, stream string, err error) {
 }
 
 // SettingError is a selection or a setting that cannot be used. It repeats until someone changes the setting.
-type SettingError struct{ err error }
+type SettingError struct{ Err error }
 
-func (e SettingError) Error() string { return e.err.Error() }
+func (e SettingError) Error() string { return e.Err.Error() }
 
 // Unwrap is what is wrong with it.
-func (e SettingError) Unwrap() error { return e.err }
+func (e SettingError) Unwrap() error { return e.Err }
 
 // SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }

@@ -155,7 +155,7 @@ func (r *addresses) read(ctx context.Context) error {
 	})
 	answered := run.record.Totals.Pages
 	switch {
-	case err != nil && !errors.Is(err, errEnough):
+	case err != nil && !errors.Is(err, errStopRequests):
 		return err
 	case r.fault != nil && answered == 0:
 		return r.fault
@@ -217,24 +217,24 @@ func (r *addresses) miss(key, reason string) {
 	r.misses = append(r.misses, warehouse.Miss{Key: uuid.MustParse(key), Reason: reason})
 }
 
-// errEnough ends the requests; what was read before is kept.
-var errEnough = errors.New("more requests would also fail")
+// errStopRequests ends the requests; what was read before is kept.
+var errStopRequests = errors.New("more requests would also fail")
 
-// blame notes an error that says nothing about the requested row. It returns errEnough if the
+// blame notes an error that says nothing about the requested row. It returns errStopRequests if the
 // next request would fail too.
 func (r *addresses) blame(ctx context.Context, err error) error {
 	var api *dealapi.Error
 	switch canceled := errors.As(err, &api) && api.Kind == dealapi.KindCanceled; {
 	case ctx.Err() != nil:
 		r.fault = context.Cause(ctx)
-		return errEnough
+		return errStopRequests
 	case canceled:
-		return errEnough // another answer ended the requests while this one was under way
+		return errStopRequests // another answer ended the requests while this one was under way
 	}
 	r.fault = err
 	r.faults++
 	if r.faults >= maxFaults || api != nil && api.Kind == dealapi.KindAuth {
-		return errEnough
+		return errStopRequests
 	}
 	return nil
 }

@@ -213,7 +213,7 @@ func (c *chain) isOpaque(token, last string) bool {
 		return false
 	}
 	c.kind = cursorOpaque
-	c.sayOpaque()
+	c.logOpaque()
 	return true
 }
 

@@ -233,7 +233,7 @@ func (d *deletes) keptItsPlace(b *decode.Batch, filters []scopeFilter, stored wa
 		return false
 	}
 	now := (span{batch: b, to: 1}).updates()[0]
-	before := max(d.seen.start().Add(-catalog.MinOverlap).UnixMilli(), d.seen.serverStart.Add(-maxClockError).UnixMilli())
+	before := max(d.seen.startTime().Add(-catalog.MinOverlap).UnixMilli(), d.seen.serverStart.Add(-maxClockError).UnixMilli())
 	return now != 0 && (now == stored.Updated || len(filters) > 0 && now < before)
 }
 

@@ -176,11 +176,11 @@ func TestOvertakenInsertFails(t *testing.T) {
 	if n := leftovers(t, w); n != "16" {
 		t.Errorf("%s rows are staged, want those of the first page and of the third", n)
 	}
-	goesOnAfterFirst(t, v, w, x, "products")
+	continuesAfterFirst(t, v, w, x, "products")
 }
 
-// goesOnAfterFirst wants the next run to read all pages but the first, and to end well.
-func goesOnAfterFirst(t *testing.T, v *worker, w *warehouse.Warehouse, x *world, account string) {
+// continuesAfterFirst wants the next run to read all pages but the first, and to end well.
+func continuesAfterFirst(t *testing.T, v *worker, w *warehouse.Warehouse, x *world, account string) {
 	t.Helper()
 	x.ResetLog()
 	record, err := v.Run(t.Context(), v.job(t, account, "products"))
@@ -232,5 +232,5 @@ func TestOvertakenInsertKilledChild(t *testing.T) {
 		t.Fatalf("it lived on: %v", err)
 	}
 	expireLeases(t, w, account)
-	goesOnAfterFirst(t, v, w, x, account)
+	continuesAfterFirst(t, v, w, x, account)
 }

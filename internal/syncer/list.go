@@ -175,7 +175,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 	if job.Stream.Kind != catalog.Incremental || !job.Full || s.gap != "" || s.still || s.rising {
 		return nil
 	}
-	more, err := l.reader.readPages(ctx, fetching, job.overlapping(s.start()), (*chain).sweep)
+	more, err := l.reader.readPages(ctx, fetching, job.overlapping(s.startTime()), (*chain).sweep)
 	if err != nil {
 		return err
 	}

@@ -117,8 +117,8 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 		errs = append(errs, r.writer().ClearCheckpoint(ctx), r.writer().Discard(ctx))
 	default:
 		// Another worker may have taken the stream over and ended. Then nobody continues the walk, or knows about it.
-		goesOn, err := r.writer().HasCheckpoint(ctx)
-		if err == nil && !goesOn {
+		kept, err := r.writer().HasCheckpoint(ctx)
+		if err == nil && !kept {
 			err = r.writer().Discard(ctx)
 		}
 		errs = append(errs, err)

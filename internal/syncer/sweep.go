@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/dealapi"
 )
 
-// sayOpaque logs, once for each list, that its cursors are not ids of items.
-func (c *chain) sayOpaque() {
+// logOpaque logs, once for each list, that its cursors are not ids of items.
+func (c *chain) logOpaque() {
 	s := c.pager.reader.session
 	if _, said := s.said.LoadOrStore("opaque "+s.job.Account+" "+s.job.Stream.Name, true); said {
 		return

@@ -12,7 +12,7 @@ import (
 // it. So only these are added up change by change:
 //
 //   - transactions that changed both since the beginning of the month and before its end,
-//   - transactions of payouts of which the tables of payouts do not tell all: see strayed.
+//   - transactions of payouts of which the tables of payouts do not tell all: see deviating.
 //
 // Of each of the others, all changes together come to what it is now: in a payout to what it is worth more, or less,
 // than was paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
@@ -115,18 +115,18 @@ func changedBefore(closes []Close) string {
 		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
-// strayed are the transactions that ever were in a payout, and whose changes may come to something else than what they
-// are worth more now than was paid for them: those that are gone, in another payout or in another currency since, and
-// those that were stamped with amounts that could be read later only.
-func strayed() string {
-	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $strayed
+// deviating are the transactions that ever were in a payout, and whose changes may come to something else than what
+// they are worth more now than was paid for them: those that are gone, in another payout or in another currency since,
+// and those that were stamped with amounts that could be read later only.
+func deviating() string {
+	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $deviating
         UNION ALL
         SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids)`,
-		parts{"members": membersTable, "moves": movesTable, "strayed": strayedMember})
+		parts{"members": membersTable, "moves": movesTable, "deviating": deviatingMember})
 }
 
-// strayedMember is a row of payoutTransactionsTable as strayed reads it.
-var strayedMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+// deviatingMember is a row of payoutTransactionsTable as deviating reads it.
+var deviatingMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
         (SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
@@ -156,7 +156,7 @@ func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
 	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
 		"since": changedSince(closes), "before": changedBefore(closes),
-		"strayed": strayed(), "straying": strayedMember, "members": membersTable, "moves": movesTable,
+		"deviating": deviating(), "deviating_member": deviatingMember, "members": membersTable, "moves": movesTable,
 		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
 	return sumsOf(sql(`
     SELECT $columns
@@ -164,7 +164,7 @@ func selectChangeSums(closes []Close) string {
     (
         $before AND cityHash64(id) IN ($since)
         UNION ALL
-        $strayed
+        $deviating
     ))`, named), sql(`
     UNION ALL
     SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
@@ -178,7 +178,7 @@ func selectChangeSums(closes []Close) string {
         UNION ALL
         SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
         FROM $members AS m FINAL
-        WHERE account = {account:String} AND state = $changed AND NOT $straying AND cityHash64(id) NOT IN
+        WHERE account = {account:String} AND state = $changed AND NOT $deviating_member AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
     )
     WHERE cityHash64(id) NOT IN ($since)`, named))

@@ -61,12 +61,12 @@ func payoutTransactionsTable() keyed {
 
 // countPaid counts the changed rows that carry a payout, or that ever did.
 func (x script) countPaid(c Changes) []string {
-	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countAstray(c)...)
+	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countLeavingPayout(c)...)
 }
 
-// countAstray counts the changed rows that leave a payout, and those that did before. Without any, each row of
+// countLeavingPayout counts the changed rows that leave a payout, and those that did before. Without any, each row of
 // payoutTransactionsTable that the run changes is of the one payout that its transaction ever carried.
-func (x script) countAstray(Changes) []string {
+func (x script) countLeavingPayout(Changes) []string {
 	return []string{
 		x.render(`countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
         (SELECT id, assumeNotNull(payout_id) FROM $changed WHERE sign = 1 AND payout_id IS NOT NULL))`, nil),
@@ -218,7 +218,7 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members,
 			"table": t.table})}
 	}
-	t.touched = script.countAstray
+	t.touched = script.countLeavingPayout
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM $members FINAL

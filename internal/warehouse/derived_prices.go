@@ -6,12 +6,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// priceChangesTable has the days on which the price of a product moved: a few, of a history of which every day is a row.
-// View: product_price_changes. Its order is for questions about the last days.
+// priceChangesTable has the days on which the price of a product moved: a few, of a history of which every day is a
+// row. View: product_price_changes. Its order is for questions about the last days.
 //
-// A change is a day and the one before it that has a price in the same currency. So a day that is corrected changes what
-// the next one says too, and a run looks at the whole history of the products of which it changes an entry. Most have
-// had a single price, and then there is nothing to look at.
+// A change is a day and the one before it that has a price in the same currency. So a day that is corrected changes
+// what the next one says too, and a run looks at the whole history of the products of which it changes an entry. Most
+// have had a single price, and then there is nothing to look at.
 func priceChangesTable(s *catalog.Stream) keyed {
 	t := newKeyed("product_price_changes_latest", "Storage behind the view product_price_changes",
 		"index_granularity = 1024", "price = previous_price", []column{
@@ -64,10 +64,10 @@ func (x script) priceChanges(entries string) string {
 `, parts{"entries": entries})
 }
 
-// goesOn is a condition on all entries of a product, those of the run and those that are stored: the run only adds days
-// after the last one, with the price of that. So no change is made or altered. This is what nearly every product does,
-// every day.
-const goesOn = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
+// onlyAppends is a condition on all entries of a product, those of the run and those that are stored: the run only adds
+// days after the last one, with the price of that. So no change is made or altered. This is what nearly every product
+// does, every day.
+const onlyAppends = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
                     AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh)`
 
 // changedPrices fills the delta with the changes that the run makes or alters, and with rows that stand for none where
@@ -84,8 +84,8 @@ func (t keyed) changedPrices(x script, delta string) string {
             (
                 SELECT $key FROM $known
                 GROUP BY $key
-                HAVING min(price) != max(price) AND NOT ifNull($goes_on, false)
-            )`, parts{"known": known, "goes_on": goesOn})
+                HAVING min(price) != max(price) AND NOT ifNull($only_appends, false)
+            )`, parts{"known": known, "only_appends": onlyAppends})
 	entries := x.render(`
         (
             SELECT *, leadInFrame(true) OVER (PARTITION BY account, $key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced

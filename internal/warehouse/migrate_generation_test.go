@@ -235,19 +235,19 @@ func atOnce(t *testing.T, all ...*Warehouse) {
 func TestTurnOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	say := func(id, owner string) {
+	insert := func(id, owner string) {
 		t.Helper()
 		must(t, w.exec(t.Context(), "INSERT INTO schema_turns_log (id, owner, over, version) VALUES ('"+id+"', '"+owner+
 			"', 0, 1)"))
 	}
 	mine := &turn{w: w, table: schemaTurns}
-	say(idA, "elsewhere/1/deadbeef") // an embedded warehouse has one process
+	insert(idA, "elsewhere/1/deadbeef") // an embedded warehouse has one process
 	if other, err := mine.ask(t.Context()); err != nil || other != "" {
 		t.Errorf("it waits for %q, %v", other, err)
 	}
 	mine.release(t.Context())
 	alive := w.owner.String()
-	say(idB, alive)
+	insert(idB, alive)
 	if other, err := mine.ask(t.Context()); err != nil || other != alive {
 		t.Errorf("it waits for %q, %v", other, err)
 	}

@@ -161,7 +161,7 @@ func (t *turn) ask(ctx context.Context) (other string, err error) {
 	if other, err = t.other(ctx); err != nil || other != "" {
 		return other, err
 	}
-	if err = t.say(ctx, false); err == nil {
+	if err = t.store(ctx, false); err == nil {
 		other, err = t.other(ctx)
 	}
 	if err != nil || other != "" {
@@ -174,13 +174,13 @@ func (t *turn) ask(ctx context.Context) (other string, err error) {
 func (t *turn) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if err := t.say(ctx, true); err != nil {
+	if err := t.store(ctx, true); err != nil {
 		t.w.log.Warn("could not release a turn: other processes wait for up to a minute", "table", t.table, "error", err)
 	}
 }
 
-// say stores that the process changes the schema or wants to, or that it no longer does.
-func (t *turn) say(ctx context.Context, over bool) error {
+// store stores that the process changes the schema or wants to, or that it no longer does.
+func (t *turn) store(ctx context.Context, over bool) error {
 	t.version++
 	flag := uint8(0)
 	if over {
@@ -229,7 +229,7 @@ func (t *turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 		}
 		attempt, cancel := context.WithDeadline(ctx, said.Add(leaseTTL*3/4))
 		begin := time.Now()
-		err := t.say(attempt, false)
+		err := t.store(attempt, false)
 		cancel()
 		switch {
 		case ctx.Err() != nil:

@@ -53,7 +53,7 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	if opts.Protocol == clickhouse.HTTP {
 		opts.Settings["send_progress_in_http_headers"] = 1
 		opts.Settings["http_headers_progress_interval_ms"] = progressInterval.Milliseconds()
-		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return plainspoken{t}, nil }
+		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return failureTransport{t}, nil }
 	}
 	dial := 10 * time.Second
 	if opts.Protocol == clickhouse.HTTP {
@@ -65,12 +65,12 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	return opts, nil
 }
 
-// plainspoken says what net/http and the driver keep to themselves: that a connection was dropped while it was idle,
-// and that an answer is a failure which says so only in a header.
-type plainspoken struct{ http.RoundTripper }
+// failureTransport says what net/http and the driver keep to themselves: that a connection was dropped while it was
+// idle, and that an answer is a failure which says so only in a header.
+type failureTransport struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
-func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t failureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var reused atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused.Store(c.Reused) }}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

@@ -164,7 +164,7 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 		if len(addresses) == 0 {
 			if len(silent) > 0 {
 				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster,
-					strings.Join(silent, ", "), errSilent)
+					strings.Join(silent, ", "), errShardUnreachable)
 			}
 			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1,
 				w.dialect.cluster),
@@ -174,8 +174,8 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 	return servers, nil
 }
 
-// errSilent says that a shard cannot be reached for the moment: to try again may help.
-var errSilent = errors.New("start the server, or try again")
+// errShardUnreachable says that a shard cannot be reached for the moment: to try again may help.
+var errShardUnreachable = errors.New("start the server, or try again")
 
 // shardOf asks a server for the number of its shard; 0: it is in none.
 func (w *Warehouse) shardOf(ctx context.Context, address string) (shard uint64, err error) {

@@ -25,6 +25,20 @@ type StreamStatus struct {
 	Now         time.Time  `json:"now"`             // by the clock of the warehouse
 }
 
+// Lag is how old the visible data is at a time of the warehouse's clock: by the watermark if there is one, else by the
+// last success, which loaded the whole list. It is nil when that is not known.
+func (s StreamStatus) Lag(now time.Time) *time.Duration {
+	since := s.LastSuccess
+	if s.Watermark != nil {
+		since = s.Watermark
+	}
+	if since == nil || since.IsZero() {
+		return nil
+	}
+	lag := max(0, now.Sub(*since))
+	return &lag
+}
+
 // Faults are the runs since the last success that failed, that a guard stopped, whose process died, or that may have
 // missed rows of a list that moved. A run that a signal stopped does not count, and a run under way does not count yet.
 type Faults struct {

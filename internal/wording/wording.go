@@ -1,5 +1,5 @@
-// Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the terminal,
-// for pages and for reports alike. A count of 1 is said the same way everywhere.
+// Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the
+// terminal, for pages and for reports alike. A count of 1 is said the same way everywhere.
 package wording
 
 import (

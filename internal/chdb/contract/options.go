@@ -2,7 +2,6 @@ package contract
 
 import (
 	"log/slog"
-	"net/http"
 	"time"
 )
 
@@ -110,10 +109,6 @@ type HandlerOptions struct {
 
 	// MinRate is how many bytes a second a client has to send or read. Zero means 16 KiB.
 	MinRate int64
-
-	// Busy, if set, is called when a request gets its turn, and the function that it returns is called when the turn is
-	// over. A server that is short of connections can then keep those that are busy.
-	Busy func(*http.Request) (over func())
 
 	// Logger gets a line for each request that fails on the server's side.
 	// Nil means the engine's.

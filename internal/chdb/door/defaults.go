@@ -2,7 +2,6 @@ package door
 
 import (
 	"log/slog"
-	"net/http"
 	"time"
 
 	"dealhouse/internal/chdb/contract"
@@ -24,9 +23,6 @@ func withDefaults(o contract.HandlerOptions, log *slog.Logger) contract.HandlerO
 	}
 	if o.MinRate <= 0 {
 		o.MinRate = 16 << 10
-	}
-	if o.Busy == nil {
-		o.Busy = func(*http.Request) func() { return func() {} }
 	}
 	if o.Logger == nil {
 		o.Logger = log

@@ -148,7 +148,7 @@ func (h *handler) answer(req *http.Request, client *peer, turns *turns,
 		if err != nil {
 			return nil, nil, err
 		}
-		idle := h.o.Busy(req)
+		idle := keepOpen(req)
 		over := func() { idle(); end() }
 		if trial == nil {
 			a, err = serve(ctx, h.engine, r)

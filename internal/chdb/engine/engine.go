@@ -2,21 +2,14 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
-	"dealhouse/internal/chdb/allow"
 	"dealhouse/internal/chdb/conn"
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/guard"
@@ -47,7 +40,7 @@ type instance struct {
 	refs    int // guarded by process.mu
 	writers *conn.Pool
 	readers *conn.Pool
-	conns   int // of readers, and of writers; without the spare ones
+	conns   int // of readers and of writers, besides the spare ones
 	limits  contract.Limits
 	guard   *guard.Guard
 	control *conn.Controller
@@ -69,7 +62,7 @@ func Open(ctx context.Context, o contract.Options) (*Engine, error) { return ope
 type rules struct {
 	config func(dir string, o contract.Options) (path string,
 		err error) // writes the configuration with the rights of roles
-	tables func(*conn.Conn) error // drops system tables
+	tables func(*conn.Conn) error // takes system tables away
 }
 
 // confining are the rules of every engine, except in tests of the protections outside the engine.
@@ -117,27 +110,6 @@ func open(ctx context.Context, o contract.Options, r rules) (*Engine, error) {
 	return &Engine{in: in}, nil
 }
 
-// makeDir creates dir and returns its absolute path without symbolic links, so that two spellings of a directory
-// are recognized as the same.
-func makeDir(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
-}
-
-// whole refuses a directory that is still being restored, except for the restore itself.
-func whole(dir string, o contract.Options) error {
-	if _, err := os.Lstat(filepath.Join(dir, contract.RestoringFile)); err == nil && !o.Restoring {
-		return fmt.Errorf("open %s: %w", dir, contract.ErrRestoring)
-	}
-	return nil
-}
-
 // obtainLibrary returns the library of the process, and loads it if that was not done before. The
 // caller holds process.mu.
 func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error) {
@@ -166,155 +138,6 @@ func obtainLibrary(ctx context.Context, o contract.Options) (*library.API, error
 	return lib, nil
 }
 
-// start makes the first connection, which opens the directory.
-func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
-	config, err := r.config(dir, o)
-	if err == nil {
-		err = writeLimits(dir, o.Limits)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write the engine's configuration: %w", err)
-	}
-	// The engine takes its time zone only from the C environment, and a data directory should mean the same everywhere.
-	// Go's own time zone does not change.
-	if lib.Setenv("TZ", "UTC", 1) != 0 {
-		return nil, errors.New("set the engine's time zone")
-	}
-	// The engine's handlers would take over SIGSEGV, which Go needs for its
-	// nil checks. Must come before connect.
-	lib.SetSignalHandlers(0)
-
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:])
-	in := &instance{
-		lib:   lib,
-		dir:   dir,
-		log:   o.Logger,
-		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
-		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits,
-	}
-	in.ctx, in.cancel = context.WithCancelCause(context.Background())
-	if in.lock, err = claim(dir); err != nil {
-		return nil, err
-	}
-	first, err := in.connectFirst()
-	if err != nil {
-		_ = in.lock.Close()
-		return nil, err
-	}
-	if err := r.tables(first); err != nil {
-		first.Close()
-		_ = in.lock.Close()
-		return nil, fmt.Errorf("open %s: remove tables of the engine: %w", dir, err)
-	}
-	if in.version, err = first.Value("SELECT version()"); err != nil {
-		first.Close()
-		_ = in.lock.Close()
-		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
-	}
-	in.control = conn.NewController(first)
-	size := o.MaxConns + SpareFor(o.MaxConns)
-	in.writers = conn.NewPool(size, in.connect)
-	in.readers = conn.NewPool(size, in.connectReader)
-	in.guard = guard.New(in.connectExaminer, in.log)
-	return in, nil
-}
-
-// connectFirst opens the directory. It tries a few times, because another process that probes the lock holds it for an
-// instant.
-func (in *instance) connectFirst() (*conn.Conn, error) {
-	for attempt := 1; ; attempt++ {
-		c, err := in.connect()
-		if err == nil {
-			return c, nil
-		}
-		if lerr := probeLock(in.dir); lerr != nil {
-			return nil, lerr
-		}
-		if attempt == 3 {
-			return nil, fmt.Errorf("open %s with the embedded engine: %w: the reason is on the standard error stream", in.dir,
-				err)
-		}
-	}
-}
-
-// dropSystemTables drops the system tables that are not on the list, for as long as the engine is open. No grant covers
-// them, and reading some of them has effects: one sends a signal to every thread, including Go's, and another starts a
-// process that gets the whole environment of this one.
-func dropSystemTables(c *conn.Conn) error {
-	text, err := c.Value("SELECT name FROM system.tables WHERE database = 'system'")
-	if err != nil {
-		return err
-	}
-	var drop []string
-	for name := range strings.Lines(text + "\n") {
-		name = strings.TrimSpace(name)
-		if _, ok := allow.All().SystemTables[name]; !ok && name != "" {
-			drop = append(drop, "system."+conn.QuoteIdentifier(name))
-		}
-	}
-	if len(drop) == 0 {
-		return nil
-	}
-	return c.Exec("DROP TABLE IF EXISTS " + strings.Join(drop, ", "))
-}
-
-// connect makes a connection with all rights.
-func (in *instance) connect() (*conn.Conn, error) {
-	h := in.lib.Connect(in.args)
-	if h == nil {
-		return nil, errors.New("the engine refused a connection")
-	}
-	return conn.New(in.lib, h), nil
-}
-
-// connectReader makes a connection that can only ever read (chdb-7).
-func (in *instance) connectReader() (*conn.Conn, error) {
-	c, err := in.connect()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Confine(); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("confine a read-only connection: %w", err)
-	}
-	return c, nil
-}
-
-// connectExaminer makes a connection for looking at statements. It has a reader's rights, but must accept the settings
-// of the statements.
-func (in *instance) connectExaminer() (*conn.Conn, error) {
-	c, err := in.connect()
-	if err != nil {
-		return nil, err
-	}
-	// One row needs no second thread: starting one costs as much as all the rest.
-	for _, sql := range []string{conn.SetReader, "SET max_threads = 1"} {
-		if err := c.Exec(sql); err != nil {
-			c.Close()
-			return nil, fmt.Errorf("confine a connection that examines: %w", err)
-		}
-	}
-	return c, nil
-}
-
-// probeLock returns an error if another process has the directory open. The engine locks the file "status" in it, but
-// reports a conflict only on stderr, so probeLock tries the lock itself.
-func probeLock(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "status"), os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, err)
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return inUse(dir)
-	}
-	return nil
-}
-
 // Close closes the handle. Closing the last handle ends every request that is under way and closes the directory. It
 // may be called more than once.
 func (e *Engine) Close() error {
@@ -330,42 +153,6 @@ func (e *Engine) Close() error {
 	e.in.stop()
 	process.open = nil
 	return nil
-}
-
-// stop kills the running queries, waits until their connections are back, and closes all connections. The control
-// connection is the last, because it does the killing.
-func (in *instance) stop() {
-	in.cancel(contract.ErrClosed)
-	in.writers.Close()
-	in.readers.Close()
-	in.guard.Close()
-	in.control.Close()
-	_ = in.lock.Close() // nothing was written
-}
-
-// lockName is the file in a data directory that its process has locked.
-const lockName = "dealhouse.lock"
-
-// claim locks the directory against other processes that use this package. It does so before the engine, because the
-// engine would report a conflict on stderr, in its own words. The lock ends when the file is closed, so at the
-// latest with the process.
-func claim(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, inUse(dir)
-		}
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return f, nil
-}
-
-func inUse(dir string) error {
-	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, contract.ErrLocked)
 }
 
 // Dir returns the absolute path of the data directory.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/engine"
@@ -218,6 +219,25 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	}
 	if !strings.Contains(string(out), "stop the other dealhouse") {
 		t.Errorf("the message does not say what to do: %s", out)
+	}
+}
+
+// A process that comes while another one starts leaves the configuration alone, which is the other's: otherwise that
+// engine would have the limits of this one.
+func TestLockedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "dealhouse.lock"))
+	must(t, err)
+	defer func() { _ = lock.Close() }()
+	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB))
+	out, err := child(t, "limits", childDir+"="+dir).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "engine")); err == nil {
+		t.Errorf("it has written %v", left)
 	}
 }
 

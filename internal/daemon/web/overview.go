@@ -165,23 +165,16 @@ func (o *overview) find(id warehouse.StreamID) *streamState {
 }
 
 // age returns how long ago the stream last succeeded, nil if it never did.
-func (o *overview) age(st *streamState) *time.Duration { return o.since(st.standing.LastSuccess) }
-
-// lag returns how old the visible data is: by the watermark if there is one, else by the last success.
-func (o *overview) lag(st *streamState) *time.Duration {
-	if st.standing.Watermark != nil {
-		return o.since(st.standing.Watermark)
-	}
-	return o.age(st)
-}
-
-func (o *overview) since(t *time.Time) *time.Duration {
-	if t == nil {
+func (o *overview) age(st *streamState) *time.Duration {
+	if st.standing.LastSuccess == nil {
 		return nil
 	}
-	d := max(0, o.now.Sub(*t))
-	return &d
+	age := max(0, o.now.Sub(*st.standing.LastSuccess))
+	return &age
 }
+
+// lag is how old the visible data is.
+func (o *overview) lag(st *streamState) *time.Duration { return st.standing.Lag(o.now) }
 
 // explain says in a few words why the warehouse does not answer.
 func explain(err error) string {

@@ -46,7 +46,7 @@ func ShardsIn(t testing.TB, name string, o warehouse.Options) *warehouse.Warehou
 	if err != nil {
 		t.Fatal(err)
 	}
-	stand(t, name)
+	makeDatabases(t, name)
 	if _, err := w.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func shardsOf(name string) (shards []string) {
 	return shards
 }
 
-// stand makes the database of views in which the cluster finds each shard.
-func stand(t testing.TB, name string) {
+// makeDatabases makes the database of views in which the cluster finds each shard.
+func makeDatabases(t testing.TB, name string) {
 	t.Helper()
 	shards := shardsOf(name)
 	for _, database := range shards {

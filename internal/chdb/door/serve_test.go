@@ -1,4 +1,4 @@
-package main
+package door
 
 import (
 	"bufio"
@@ -35,7 +35,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 		listener.conns <- server
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- serve(ctx, listener, http.NotFoundHandler()) }()
+		go func() { ended <- serveHandler(ctx, listener, http.NotFoundHandler()) }()
 		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

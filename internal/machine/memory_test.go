@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 // The memory that a process may have is the least that the machine, its control group and those around it allow, as
 // both versions of control groups tell it, inside of containers and outside.
-func TestAllowedMemory(t *testing.T) {
+func TestMemory(t *testing.T) {
 	t.Parallel()
 	const gib = int64(1) << 30
 	const machine, unlimited = "MemTotal:        8388608 kB\nMemFree: 1 kB\n", "9223372036854771712\n"
@@ -62,33 +62,9 @@ func TestAllowedMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := allowedMemory(root); got != test.want {
+			if got := memory(root); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
-	}
-}
-
-// The limits that nobody gives fit the memory, and are valid whatever it is.
-func TestLimitsFitTheMemory(t *testing.T) {
-	t.Parallel()
-	for allowed, want := range map[int64]limits{
-		64:        {memory: 32, queryMemory: 16, buffered: 2, threads: 2, queries: 4},
-		512:       {memory: 64, queryMemory: 32, buffered: 4, threads: 2, queries: 4},
-		1024:      {memory: 128, queryMemory: 64, buffered: 8, threads: 2, queries: 4},
-		2047:      {memory: 255, queryMemory: 127, buffered: 15, threads: 2, queries: 4},
-		2048:      {memory: 512, queryMemory: 256, buffered: 16, threads: 4, queries: 8},
-		0:         {memory: 512, queryMemory: 256, buffered: 16, threads: 4, queries: 8},
-		8192:      {memory: 2048, queryMemory: 1024, buffered: 16, threads: 4, queries: 8},
-		1_000_000: {memory: 4096, queryMemory: 2048, buffered: 16, threads: 4, queries: 8},
-	} {
-		got := limitsFor(allowed)
-		if err := got.validate(); err != nil {
-			t.Errorf("%d MiB: %v", allowed, err)
-		}
-		want.result, want.disk, want.seconds, want.rows = got.result, got.disk, got.seconds, got.rows
-		if *got != want {
-			t.Errorf("%d MiB: got %+v, want %+v", allowed, *got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -11,23 +11,24 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkOffline checks everything about the configuration that needs no secret, no warehouse and no network.
-func checkOffline(ctx context.Context, a *app) (all []finding) {
-	var missing []finding
-	source := config.Source{Path: a.configPath, Env: a.env, NeedAccounts: true, NeedDaemon: true,
-		Missing: func(p config.Problem) {
-			missing = append(missing, finding{"configuration", verdictSkipped, "not checked:  " + p.String(), exitOK})
-		}}
+// Offline checks everything about the configuration that needs no secret, no warehouse and no network.
+func (c *Checker) Offline(ctx context.Context) (all []Finding) {
+	var missing []Finding
+	source := c.options.Config
+	source.NeedAccounts, source.NeedDaemon = true, true
+	source.Missing = func(p config.Problem) {
+		missing = append(missing, skipped("configuration", "not checked:  "+p.String()))
+	}
 	cfg, warnings, err := config.Read(source)
 	if problems, bad := errors.AsType[*config.Problems](err); bad {
 		for _, p := range problems.All() {
-			all = append(all, finding{"configuration", verdictFailed, p.String(), exitUsage})
+			all = append(all, misconfigured("configuration", p.String()))
 		}
 	} else {
-		all = append(all, finding{"configuration", verdictOK, describe(cfg), exitOK})
+		all = append(all, ok("configuration", describe(cfg)))
 	}
 	for _, w := range warnings {
-		all = append(all, finding{"configuration", verdictWarn, w.String(), exitOK})
+		all = append(all, warn("configuration", w.String()))
 	}
 	all = append(all, missing...)
 	if cfg != nil {
@@ -37,7 +38,7 @@ func checkOffline(ctx context.Context, a *app) (all []finding) {
 }
 
 // checkDSN checks the address of a server and the files that it names, without connecting to the server.
-func checkDSN(ctx context.Context, cfg *config.Config) (all []finding) {
+func checkDSN(ctx context.Context, cfg *config.Config) (all []Finding) {
 	_, embedded := cfg.Warehouse.EmbeddedDir()
 	if embedded || !cfg.Warehouse.DSN.Resolved() {
 		return nil
@@ -48,8 +49,7 @@ func checkDSN(ctx context.Context, cfg *config.Config) (all []finding) {
 	}
 	for _, file := range []string{o.TLS.CAFile, o.TLS.CertFile, o.TLS.KeyFile} {
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
-			all = append(all, finding{"warehouse", verdictSkipped, "not checked:  the file " + file + " is not on this machine",
-				exitOK})
+			all = append(all, skipped("warehouse", "not checked:  the file "+file+" is not on this machine"))
 			o.TLS = warehouse.TLS{}
 		}
 	}
@@ -58,7 +58,7 @@ func checkDSN(ctx context.Context, cfg *config.Config) (all []finding) {
 		err = w.Close()
 	}
 	if err != nil {
-		all = append(all, finding{"warehouse", verdictFailed, output.Message(err), exitUsage})
+		all = append(all, misconfigured("warehouse", output.Message(err)))
 	}
 	return all
 }

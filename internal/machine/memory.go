@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"bufio"
@@ -11,9 +11,12 @@ import (
 	"strings"
 )
 
-// allowedMemory returns how much memory this process may use, in bytes: the memory of the machine, or less if its
-// control group or one above it allows less. 0 means that it is not known. root is the root of the system's files: /.
-func allowedMemory(root string) int64 {
+// Memory returns how much memory this process may use, in bytes: the memory of the machine, or less if its control group
+// or one above it allows less. 0 means that it is not known (machine-1).
+func Memory() int64 { return memory("/") }
+
+// memory is Memory for a system whose files begin at root.
+func memory(root string) int64 {
 	allowed := machineMemory(root)
 	less := func(limit int64) {
 		if limit > 0 && (allowed == 0 || limit < allowed) {

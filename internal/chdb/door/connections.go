@@ -1,4 +1,4 @@
-package main
+package door
 
 import (
 	"context"
@@ -74,8 +74,8 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// protect keeps the connection of a request from being closed until over is called.
-func protect(req *http.Request) (over func()) {
+// keepOpen keeps the connection of a request from being closed until over is called.
+func keepOpen(req *http.Request) (over func()) {
 	c, ok := req.Context().Value(connectionKey{}).(*limitedConn)
 	if !ok {
 		return func() {}

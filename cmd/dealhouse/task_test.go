@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/sandbox/sandboxtest"
 )
@@ -51,7 +52,7 @@ func TestServeInSandbox(t *testing.T) {
 			environ, cmdline := procFile(t, p, "environ"), procFile(t, p, "cmdline")
 			for entry := range strings.SplitSeq(strings.TrimRight(environ, "\x00"), "\x00") {
 				name, value, _ := strings.Cut(entry, "=")
-				known := slices.Concat(harmless, []string{errandVariable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"})
+				known := slices.Concat(keptVariables, []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"})
 				if !slices.Contains(known, name) {
 					t.Errorf("it has the variable %s", name)
 				}
@@ -88,11 +89,17 @@ func TestServeInSandbox(t *testing.T) {
 	}
 }
 
+// keptVariables are those of the environment that the process keeps: what the terminal can do, and how Go uses the
+// machine.
+var keptVariables = []string{
+	"LANG", "LC_ALL", "LC_CTYPE", "TERM", "NO_COLOR", "COLUMNS", "TZ", "GOMEMLIMIT", "GOGC", "GOMAXPROCS", "GOTRACEBACK",
+}
+
 // A variable that only the program itself sets does not lead around anything.
-func TestErrandByHand(t *testing.T) {
+func TestLaunchedByHand(t *testing.T) {
 	t.Parallel()
-	p := start(t, []string{errandVariable + "=" + inside}, "serve-warehouse")
-	p.finish(t).want(t, 1, errandVariable, "unset it")
+	p := start(t, []string{launch.Variable + "=inside"}, "serve-warehouse")
+	p.finish(t).want(t, 1, launch.Variable, "unset it")
 }
 
 // A question reaches the engine in a process of its own as it was typed, however long, and so does its end.

@@ -1,0 +1,208 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
+)
+
+// Options of an Opener.
+type Options struct {
+	Logger  *slog.Logger       // default: none
+	Metrics *warehouse.Metrics // default: none are kept
+	Limits  chdb.Limits        // of the embedded engine, if others may query it; zero: none
+	FewRows bool               // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
+	// Patience is how long WhenFree waits for another process to close the warehouse.
+	Patience time.Duration
+	// Downloading is told how much of the embedded engine has been downloaded, if it has to be. It may be nil.
+	Downloading func(percent int)
+	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
+	ShowWaiting func(what string) (done func())
+	// Confine is called before this process opens the embedded warehouse in dir. files are others that it writes. Default:
+	// nothing is done.
+	Confine func(ctx context.Context, dir string, files ...string) error
+}
+
+// Opener opens warehouses for commands: each says whether it reads or loads, and whether a warehouse is made where
+// there is none.
+type Opener struct{ options Options }
+
+// Opening is one of the ways in which an Opener opens a warehouse.
+type Opening func(context.Context, *config.Config) (*warehouse.Warehouse, error)
+
+// New makes an Opener.
+func New(o Options) *Opener {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.ShowWaiting == nil {
+		o.ShowWaiting = func(string) func() { return func() {} }
+	}
+	if o.Confine == nil {
+		o.Confine = func(context.Context, string, ...string) error { return nil }
+	}
+	return &Opener{o}
+}
+
+// Existing opens the warehouse for a command that only reads it, and never creates one. A person waits for the
+// answer, so failed statements are not retried.
+func (o *Opener) Existing(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return o.existing(ctx, cfg, throughAnybody)
+}
+
+// ExistingToLoad opens the warehouse for a command that loads. It does not create one.
+func (o *Opener) ExistingToLoad(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return o.existing(ctx, cfg, throughDaemon)
+}
+
+// existing opens a warehouse that exists, without retries.
+func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if err := MustExist(dir); err != nil {
+			return nil, err
+		}
+	}
+	if w, err := o.join(ctx, cfg, lasting, -1); w != nil || err != nil {
+		return w, err
+	}
+	return o.open(ctx, cfg, -1)
+}
+
+// OrCreate opens the warehouse for a command that writes, and creates it if it does not exist.
+func (o *Opener) OrCreate(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	if w, err := o.join(ctx, cfg, throughDaemon, patienceOf(cfg)); w != nil || err != nil {
+		return w, err
+	}
+	return o.open(ctx, cfg, patienceOf(cfg))
+}
+
+// Alone opens the warehouse for a command that must open an embedded one itself, and not through another process. It
+// creates one that does not exist.
+func (o *Opener) Alone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	w, err := o.open(ctx, cfg, patienceOf(cfg))
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && errors.Is(err, chdb.ErrLocked) {
+		err = cmp.Or(MustBeFree(ctx, dir), err)
+	}
+	return w, err
+}
+
+// Restoring opens the embedded warehouse in a folder that is being restored into.
+func (o *Opener) Restoring(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: -1, Restoring: true})
+}
+
+// Join opens an embedded warehouse, to read it, that another process has open and shares. Both results are nil if none
+// does.
+func (o *Opener) Join(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
+	return o.join(ctx, cfg, throughAnybody, -1)
+}
+
+// patienceOf returns how long a command that writes retries a statement.
+func patienceOf(cfg *config.Config) time.Duration {
+	if cfg.Warehouse.MaxRetryElapsed == 0 {
+		return -1 // configured so: no second attempt
+	}
+	return cfg.Warehouse.MaxRetryElapsed
+}
+
+// By whom a command may work with an embedded warehouse that another process has open (access-1).
+const (
+	throughAnybody = false
+	throughDaemon  = true
+)
+
+// join opens an embedded warehouse that another process has open and shares. Both results are nil where nobody does.
+func (o *Opener) join(ctx context.Context, cfg *config.Config, lasting bool,
+	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	dir, embedded := cfg.Warehouse.EmbeddedDir()
+	if !embedded {
+		return nil, nil //nolint:nilnil // nobody to join is no error
+	}
+	guest, err := chdb.Join(ctx, dir)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		o.options.Logger.Debug("no other process shares the embedded warehouse", "reason", err)
+		return nil, nil //nolint:nilnil // nobody to join is no error
+	}
+	if lasting && !guest.Lasting() {
+		guest.Close()
+		return nil, nil //nolint:nilnil // the caller waits for its end
+	}
+	o.options.Logger.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid",
+		guest.PID())
+	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed, Guest: guest})
+}
+
+// sharing is the log level of the message that a command works through another process. Users know that of a daemon.
+func sharing(g *chdb.Guest) slog.Level {
+	if g.Lasting() {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// open opens the warehouse, and checks that it answers and that this version can work with it.
+func (o *Opener) open(ctx context.Context, cfg *config.Config,
+	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if err := o.options.Confine(ctx, dir, cfg.Lineage.File); err != nil {
+			return nil, err
+		}
+	}
+	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed})
+}
+
+// connect opens the warehouse with the options that are the same for every command, and checks that it answers.
+func (o *Opener) connect(ctx context.Context, cfg *config.Config, x warehouse.Options) (*warehouse.Warehouse, error) {
+	x.DSN, x.Database, x.Logger, x.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, o.options.Logger, o.options.Metrics
+	x.Limits, x.Downloading, x.FewRows = o.options.Limits, o.options.Downloading, o.options.FewRows
+	x.Cluster, x.ViewsDatabase = cfg.Warehouse.Cluster, cfg.Warehouse.ViewsDatabase
+	x.TLS = warehouse.TLS{CAFile: cfg.Warehouse.CAFile, CertFile: cfg.Warehouse.CertFile, KeyFile: cfg.Warehouse.KeyFile}
+	done := o.options.ShowWaiting("starting the embedded ClickHouse")
+	w, err := warehouse.Open(ctx, x)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Identify(ctx); err != nil {
+		return nil, errors.Join(unreachable(cfg.Warehouse.RedactedDSN(), err), w.Close())
+	}
+	return w, nil
+}
+
+// Share lets other processes of the user work with an embedded warehouse that this one has opened. If that fails, the
+// command works all the same.
+func (o *Opener) Share(w *warehouse.Warehouse, lasting bool) {
+	if err := w.Share(lasting); err != nil {
+		o.options.Logger.Warn("other commands cannot use the embedded warehouse while this one runs", "error", err)
+	}
+}
+
+// WhenFree opens an embedded warehouse in one of these ways as soon as no other process has it open (access-1).
+func (o *Opener) WhenFree(ctx context.Context, cfg *config.Config, open Opening) (*warehouse.Warehouse, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(o.options.Patience)
+	for first := true; ; first = false {
+		w, err := open(ctx, cfg)
+		if !errors.Is(err, chdb.ErrLocked) || time.Now().After(deadline) {
+			return w, err
+		}
+		if first {
+			o.options.Logger.Info("waiting for another process to close the embedded warehouse", "patience", o.options.Patience)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}

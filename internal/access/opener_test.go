@@ -1,0 +1,75 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
+)
+
+// What does not create a warehouse says that there is none, and makes no folder (access-2).
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + dir), Database: "dealhouse"}}
+	o := New(Options{})
+	for name, open := range map[string]Opening{"to read": o.Existing, "to load": o.ExistingToLoad} {
+		w, err := o.WhenFree(t.Context(), cfg, open)
+		if none, is := errors.AsType[AbsentError](err); w != nil || !is || none.Dir != dir ||
+			!errors.Is(err, warehouse.ErrSchemaOld) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if w, err := o.Join(t.Context(), cfg); w != nil || err != nil {
+		t.Errorf("nobody is there: %v, %v", w, err)
+	}
+	if err := MustBeFree(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}
+
+// A command that waits for another process tries again until its patience ends, or until it is stopped.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	locked := func(context.Context, *config.Config) (*warehouse.Warehouse, error) {
+		tries++
+		return nil, takenError{pid: 7, daemon: true}
+	}
+	_, err := New(Options{Patience: -1}).WhenFree(t.Context(), nil, locked)
+	if !errors.Is(err, chdb.ErrLocked) || tries != 1 || !strings.Contains(err.Error(), "a daemon (process 7)") {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	_, err = New(Options{Patience: 1 << 40}).WhenFree(ctx, nil,
+		func(context.Context, *config.Config) (*warehouse.Warehouse, error) {
+			if tries++; tries == 3 {
+				cancel(stopped)
+			}
+			return nil, takenError{}
+		})
+	if !errors.Is(err, stopped) || tries != 3 {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+}
+
+// A server that is not there is said to be, with what to check and without the password (access-3).
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	cfg := &config.Config{Warehouse: config.Warehouse{
+		DSN: config.NewSecret("clickhouse://loader:very-secret@127.0.0.1:1/dealhouse"), Database: "dealhouse"}}
+	_, err := New(Options{}).Existing(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "check warehouse.dsn") || strings.Contains(err.Error(), "very-secret") {
+		t.Errorf("%v", err)
+	}
+}

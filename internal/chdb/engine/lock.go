@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb/contract"
+)
+
+// makeDir creates dir and returns its absolute path without symbolic links, so that two spellings of a directory
+// are recognized as the same.
+func makeDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// whole refuses a directory that is still being restored, except for the restore itself.
+func whole(dir string, o contract.Options) error {
+	if _, err := os.Lstat(filepath.Join(dir, contract.RestoringFile)); err == nil && !o.Restoring {
+		return fmt.Errorf("open %s: %w", dir, contract.ErrRestoring)
+	}
+	return nil
+}
+
+// lockName is the file in a data directory that its process has locked.
+const lockName = "dealhouse.lock"
+
+// claim locks the directory against other processes that use this package. It does so before the engine, because the
+// engine would report a conflict on stderr, in its own words. The lock ends when the file is closed, so at the
+// latest with the process.
+func claim(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, inUse(dir)
+		}
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func inUse(dir string) error {
+	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, contract.ErrLocked)
+}
+
+// probeLock returns an error if another process has the directory open. The engine locks the file "status" in it, but
+// reports a conflict only on stderr, so probeLock tries the lock itself.
+func probeLock(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "status"), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return inUse(dir)
+	}
+	return nil
+}

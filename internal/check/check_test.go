@@ -1,0 +1,72 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dealhouse/internal/config"
+)
+
+// settings are an environment with an account whose API is not there, and a warehouse that is still to be made.
+func settings(dir string) config.Source {
+	return config.Source{Env: []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + dir, "DEALHOUSE_BASE_URL=http://127.0.0.1:1",
+		"DEALHOUSE_API_KEY=very-secret"}}
+}
+
+// of returns the findings of one check.
+func of(all []Finding, check string) []Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return !strings.HasPrefix(f.Check, check) })
+}
+
+// Each check is made whatever the others find, no folder is created and no secret told (check-1, check-2, check-3).
+func TestAll(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	all := New(Options{Config: settings(dir)}).All(t.Context())
+	for check, verdict := range map[string]string{"configuration": OK, "warehouse": Warn, "API": Failed} {
+		found := of(all, check)
+		if len(found) == 0 {
+			t.Errorf("%s was not checked: %+v", check, all)
+		}
+		for _, f := range found {
+			if verdict == Failed && (f.Verdict != Failed || len(f.Causes) == 0) || verdict == OK && f.Verdict == Failed {
+				t.Errorf("%+v, want %s", f, verdict)
+			}
+			if strings.Contains(f.Detail, "very-secret") {
+				t.Errorf("a secret was told: %s", f.Detail)
+			}
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}
+
+// What depends on a setting that is wrong is skipped, and what does not is checked (check-2).
+func TestBrokenConfiguration(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := settings(file)
+	source.Env = source.Env[:1] // no account
+	all := New(Options{Config: source}).All(t.Context())
+	if found := of(all, "configuration"); len(found) == 0 || found[0].Verdict != Failed || len(found[0].Causes) != 1 {
+		t.Errorf("%+v", all)
+	}
+	if found := of(all, "API"); len(found) != 1 || found[0].Verdict != Skipped {
+		t.Errorf("%+v", all)
+	}
+	if len(of(all, "warehouse")) != 1 {
+		t.Errorf("the warehouse was not checked: %+v", all)
+	}
+	for _, f := range New(Options{Config: source}).Offline(t.Context()) {
+		if f.Check != "configuration" {
+			t.Errorf("it is not to be looked at: %+v", f)
+		}
+	}
+}

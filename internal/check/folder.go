@@ -1,0 +1,133 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/machine"
+	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
+)
+
+// checkFolder checks the folder of an embedded warehouse: its disk, who has it open, and the engine. It creates
+// nothing.
+func (c *Checker) checkFolder(ctx context.Context, dir string) []Finding {
+	all := []Finding{checkWritable(dir)}
+	if all[0].Verdict == Failed {
+		return all
+	}
+	all = append(all, checkRoom(dir))
+	if held, is := checkHolder(ctx, dir); is {
+		all = append(all, held)
+	}
+	return append(all, c.checkEngine(ctx, dir))
+}
+
+func checkWritable(dir string) Finding {
+	const name = "data folder"
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return misconfigured(name, err.Error())
+	}
+	there := machine.Existing(whole)
+	info, err := os.Stat(there)
+	if err == nil && !info.IsDir() {
+		return misconfigured(name, there+" is not a folder: set warehouse.dsn to another one")
+	}
+	if err == nil {
+		err = unix.Access(there, unix.W_OK|unix.X_OK)
+	}
+	switch {
+	case err != nil:
+		return misconfigured(name, fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder", there, err))
+	case there != whole:
+		return ok(name, fmt.Sprintf("%s does not exist yet, and can be created in %s", whole, there))
+	}
+	if _, err := os.Lstat(filepath.Join(whole, chdb.RestoringFile)); err == nil {
+		return failedAs(name, whole+": "+chdb.ErrRestoring.Error())
+	}
+	return ok(name, whole+" can be written to")
+}
+
+func checkRoom(dir string) Finding {
+	free, err := machine.FreeDisk(dir)
+	switch {
+	case err != nil:
+		return failedAs("disk", err.Error())
+	case free < warehouse.NoRoom:
+		return failedAs("disk", wording.Size(free)+
+			" free: make room or move the folder to another disk, else loading will soon fail")
+	case free < warehouse.LittleRoom:
+		return warn("disk", wording.Size(free)+
+			" free, which is little: loaded data is stored twice for a moment")
+	}
+	return ok("disk", wording.Size(free)+" free")
+}
+
+// checkHolder says which other process has the folder open, if one has.
+func checkHolder(ctx context.Context, dir string) (f Finding, held bool) {
+	const name = "held by"
+	if guest, err := chdb.Join(ctx, dir); err == nil {
+		defer guest.Close()
+		what := "which will end by itself: commands that only read work through it, those that load wait for it"
+		if guest.Lasting() {
+			what = "which runs until it is stopped: other commands work through it"
+		}
+		return ok(name, fmt.Sprintf("process %d, %s", guest.PID(), what)), true
+	}
+	pid, held := chdb.Holder(dir)
+	if !held {
+		return f, false
+	}
+	who := "another process"
+	if pid != 0 {
+		who = fmt.Sprintf("process %d", pid)
+	}
+	return warn(name, who+
+		", which does not share it (perhaps serve-warehouse, a backup or a report): no other command can use the warehouse until it ends"), true
+}
+
+// checkEngine checks that the engine's library is complete. If no warehouse is opened afterwards, it also starts the
+// engine.
+func (c *Checker) checkEngine(ctx context.Context, dir string) Finding {
+	const name = "engine"
+	present, err := chdb.Present(ctx, chdb.Options{Logger: c.options.Logger})
+	switch {
+	case err != nil:
+		return failed(name, err)
+	case !present:
+		if _, err := exec.LookPath("npm"); err != nil {
+			return misconfigured(name, "the ClickHouse engine is not on this machine, nor is npm, which downloads it: install Node.js with npm, or set "+chdb.EnvLibrary+" to a libchdb.so")
+		}
+		return warn(name, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once ("+chdb.DownloadSize+")")
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return ok(name, "ClickHouse "+chdb.Version+", the library is whole")
+	}
+	if err := c.tryEngine(ctx); err != nil {
+		return failed(name, err)
+	}
+	return ok(name, "ClickHouse "+chdb.Version+", the library is whole and starts")
+}
+
+// tryEngine starts the engine on a folder of its own.
+func (c *Checker) tryEngine(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "dealhouse-check-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: c.options.Logger})
+	if err != nil {
+		return err
+	}
+	return e.Close()
+}

@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"dealhouse/internal/wording"
+)
+
+// FreeDisk returns how many bytes this user may still write to the disk of a folder (machine-2).
+func FreeDisk(path string) (uint64, error) {
+	path = Existing(path)
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, fmt.Errorf("asking how much room is on the disk of %s: %w", path, err)
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// NeedDisk returns an error if the disk of a folder has no room for so many bytes.
+func NeedDisk(path string, bytes uint64) error {
+	free, err := FreeDisk(path)
+	if err == nil && free < bytes {
+		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path,
+			wording.Size(free), wording.Size(bytes))
+	}
+	return err
+}
+
+// Existing returns the path itself, or the nearest folder above it that exists (machine-2).
+func Existing(path string) string {
+	for {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
