@@ -141,9 +141,9 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 		args     []string
 		words    string
 	}{
-		{"landlock,seccomp", nil, "cannot refuse this program files and child processes that it does not need"},
-		{"landlock", nil, "cannot refuse this program files that"},
-		{"seccomp", nil, "cannot refuse this program child processes that"},
+		{"landlock,seccomp", nil, "cannot block files and child processes that this program does not need"},
+		{"landlock", nil, "cannot block files that"},
+		{"seccomp", nil, "cannot block child processes that"},
 		{"exec", nil, "the kernel sandbox cannot be started: "},
 		{"landlock", []string{"--without-sandbox"}, ""},
 	} {

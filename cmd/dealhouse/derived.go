@@ -53,11 +53,11 @@ func checkDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 				strings.Join(wrong, ", "))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s of %s: %s, as the rows say.\n", id.Stream, id.Account,
+		fmt.Fprintf(a.stdout, "%s of %s: %s, equal to what the rows give.\n", id.Stream, id.Account,
 			wording.Plural(uint64(len(all[id])), "table"))
 	}
 	if differ > 0 {
-		return fmt.Errorf("%s not as the rows say: run `dealhouse migrate --rebuild`",
+		return fmt.Errorf("not equal to what the rows give: %s; run `dealhouse migrate --rebuild`",
 			wording.Plural(uint64(differ), "table"))
 	}
 	return nil

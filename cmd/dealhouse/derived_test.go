@@ -20,9 +20,9 @@ func TestRebuild(t *testing.T) {
 	b.call(t, "migrate", "--check").want(t, 0)
 	b.exec(t, "INSERT INTO sales_latest SELECT * REPLACE (7000 AS sales, version + 1 AS version) FROM sales_latest FINAL LIMIT 1")
 	wrong := b.call(t, "migrate", "--check")
-	wrong.want(t, 1, "1 table not as the rows say: run `dealhouse migrate --rebuild`")
+	wrong.want(t, 1, "not equal to what the rows give: 1 table; run `dealhouse migrate --rebuild`")
 	wrong.shows(t, "transactions of acme: differs from the rows: sales_latest.")
 	b.call(t, "migrate", "--rebuild").shows(t, "transactions of acme: 9 tables rebuilt.")
-	b.call(t, "migrate", "--check").shows(t, "transactions of acme: 9 tables, as the rows say.")
+	b.call(t, "migrate", "--check").shows(t, "transactions of acme: 9 tables, equal to what the rows give.")
 	b.call(t, "migrate", "--check", "--rebuild").want(t, 1, "none of the others can be")
 }

@@ -114,8 +114,8 @@ func (c *Confinement) Confine(ctx context.Context, l *Launcher, dir string, file
 	}
 	policy := sandbox.Policy{Network: true, Read: []string{"/"}}
 	missing := policy.Missing()
-	lacking := "this kernel cannot refuse this program " + strings.Join(missing, " and ") +
-		" that it does not need (Linux 5.19 or later can): " + unconfined
+	lacking := "this kernel cannot block " + strings.Join(missing, " and ") +
+		" that this program does not need (Linux 5.19 or later can): " + unconfined
 	if len(missing) > 1 {
 		c.settled = true
 		l.logUnconfined(lacking)

@@ -190,7 +190,7 @@ func Receive() (j Job, listener net.Listener, err error) {
 
 // byHand is the error of a process that finds Variable set, and nothing that was handed over.
 func byHand(err error) error {
-	return fmt.Errorf("%s is set, which only this program itself may do: unset it: %w", Variable, err)
+	return fmt.Errorf("%s is set, which is reserved for dealhouse itself: unset it: %w", Variable, err)
 }
 
 // Enter begins the job that was received: it enters the sandbox, which replaces this process, or makes sure of it
