@@ -107,7 +107,7 @@ func TestSyncInSandbox(t *testing.T) {
 	got := p.finish(t)
 	got.want(t, 0)
 	got.shows(t, "success")
-	if strings.Contains(got.err, "kernel sandbox") || strings.Contains(got.err, "cannot refuse") {
+	if strings.Contains(got.err, "kernel sandbox") || strings.Contains(got.err, "cannot block") {
 		t.Errorf("it says of the sandbox:\n%s", got.err)
 	}
 	if _, err := os.Stat(filepath.Join(place, "textfile/metrics.prom")); err != nil {
@@ -154,7 +154,7 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 			append([]string{"rejects", "retry", "--config", b.config}, test.args...)...)
 		got := p.finish(t)
 		got.want(t, 0, test.words)
-		if n := strings.Count(got.err, "kernel sandbox") + strings.Count(got.err, "cannot refuse"); n != min(1,
+		if n := strings.Count(got.err, "kernel sandbox") + strings.Count(got.err, "cannot block"); n != min(1,
 			len(test.words)) {
 			t.Errorf("%s: it says so %d times:\n%s", test.handicap, n, got.err)
 		}
@@ -164,8 +164,8 @@ func TestLoadsWithoutSandbox(t *testing.T) {
 	d := b.daemon(t, b.config)
 	d.signal(t, syscall.SIGTERM)
 	got := d.finish(t)
-	got.want(t, 143, "level=WARN", "cannot refuse")
-	if n := strings.Count(got.err, "cannot refuse"); n != 1 {
+	got.want(t, 143, "level=WARN", "cannot block")
+	if n := strings.Count(got.err, "cannot block"); n != 1 {
 		t.Errorf("it says so %d times:\n%s", n, got.err)
 	}
 }

@@ -33,7 +33,7 @@ func TestSandboxIsTriedOnce(t *testing.T) {
 			}
 		}
 		if n := strings.Count(said.String(), "kernel sandbox") + strings.Count(said.String(),
-			"cannot refuse"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
+			"cannot block"); n > 1+len(sandbox.Policy{Network: true}.Missing()) || tried > 1 {
 			t.Errorf("inside: %t: it is tried %d times, and says:\n%s", inside, tried, said.String())
 		}
 	}

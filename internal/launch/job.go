@@ -45,7 +45,7 @@ type JobOptions struct {
 type IncompleteError struct{ missing string }
 
 func (e IncompleteError) Error() string {
-	return fmt.Sprintf("this kernel has no complete sandbox, because it cannot refuse %s: use Linux 6.7 or later, listen on 127.0.0.1 only, or add --without-sandbox to accept that", e.missing)
+	return fmt.Sprintf("this kernel has no complete sandbox, because it cannot block %s: use Linux 6.7 or later, listen on 127.0.0.1 only, or add --without-sandbox to accept that", e.missing)
 }
 
 // NewJob makes a job, and decides about its sandbox. Args and Task are for the caller to set.
@@ -66,7 +66,7 @@ func (l *Launcher) NewJob(ctx context.Context, o JobOptions) (j Job, err error) 
 	case o.Strangers:
 		return j, IncompleteError{missing}
 	default:
-		l.options.Logger.Warn("NO COMPLETE SANDBOX: this kernel cannot refuse " + missing +
+		l.options.Logger.Warn("NO COMPLETE SANDBOX: this kernel cannot block " + missing +
 			"; whatever someone makes the engine do there, it does with your rights (Linux 6.7 or later can)")
 	}
 	return j, nil

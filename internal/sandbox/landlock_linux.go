@@ -42,7 +42,7 @@ func abi() int {
 	return int(n)
 }
 
-// Missing tells what of the policy this kernel cannot enforce, in words: what it cannot refuse. Nothing is missing when
+// Missing tells what of the policy this kernel cannot enforce, in words: what it cannot block. Nothing is missing when
 // the sandbox is whole.
 func (p Policy) Missing() []string {
 	var missing []string

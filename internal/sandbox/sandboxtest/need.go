@@ -17,7 +17,7 @@ func Need(t testing.TB, missing []string) {
 	if len(missing) == 0 {
 		return
 	}
-	what := "this kernel cannot refuse " + strings.Join(missing, ", ") + " (Landlock of Linux 6.7 or later, and seccomp)"
+	what := "this kernel cannot block " + strings.Join(missing, ", ") + " (Landlock of Linux 6.7 or later, and seccomp)"
 	if os.Getenv(Required) != "" {
 		t.Fatalf("%s, and %s is set: run it on one that can", what, Required)
 	}
