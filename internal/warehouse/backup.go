@@ -13,16 +13,16 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Hold has the leases of all streams of all accounts, so that nobody else runs one. A copy made meanwhile is of one
-// moment: the state of a stream never claims more than its tables have (warehouse-19).
+// Hold holds the leases of all streams of all accounts, so that nobody else runs one. A copy that is made meanwhile
+// shows one moment: the state of a stream never claims more than its tables have (warehouse-19).
 type Hold struct {
 	w      *Warehouse
 	leases map[StreamID]*Lease
 }
 
-// Hold takes the lease of each stream that was ever run, and of those that are named, as soon as the runs under way
-// have ended, and finishes what runs that died had begun to publish. waiting is told of each that it waits for. The end
-// of patient ends the waiting; its cause is the error.
+// Hold waits until the runs under way have ended, and takes the lease of each stream that was ever run and of those in
+// named. It also finishes what runs that died had begun to publish. It calls waiting whenever it has to wait for a
+// stream. When patient ends, Hold stops waiting and returns its cause as the error.
 func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
 	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
 	for {
@@ -88,7 +88,7 @@ func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(Stre
 	}
 }
 
-// Check returns ErrLeaseLost when this process stood still for so long that another one runs a stream.
+// Check returns ErrLeaseLost if this process was paused for so long that another one has taken over a stream.
 func (h *Hold) Check(ctx context.Context) error {
 	for _, l := range h.leases {
 		if err := l.Check(ctx); err != nil {
@@ -112,7 +112,8 @@ type State struct{ Schema, Generation uint32 }
 
 const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
 
-// SchemaState is the number of the newest file in schema/ that was applied, and the generation of the tables and views.
+// SchemaState returns the number of the newest file in schema/ that was applied, and the generation of the
+// tables and views.
 func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
 	if err := w.conn.QueryRow(ctx, selectSchemaState).Scan(&s.Schema, &s.Generation); err != nil {
 		return s, fmt.Errorf("asking the warehouse for its schema: %w", err)
@@ -120,7 +121,7 @@ func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
 	return s, nil
 }
 
-// KnownState is the newest schema that this program knows.
+// KnownState returns the newest schema that this program knows.
 func KnownState() (s State, err error) {
 	files, err := numberedMigrations(dialect{})
 	if err != nil {
@@ -130,8 +131,8 @@ func KnownState() (s State, err error) {
 	return State{Schema: files[len(files)-1].version, Generation: streams.generation}, err
 }
 
-// BackUp has the embedded engine write the database into a new folder of its backups, while no stream is run and the
-// schema is not changed. See Hold for patient, named and waiting.
+// BackUp makes the embedded engine write the database into a new folder of its backups. Meanwhile no stream is run and
+// the schema is not changed. See Hold for patient, named and waiting.
 func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []StreamID, waiting func(StreamID)) error {
 	return w.inTurn(ctx, func(ctx context.Context) (err error) {
 		hold, err := w.Hold(ctx, patient, named, waiting)
@@ -146,7 +147,8 @@ func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []St
 	})
 }
 
-// Restore has the embedded engine make the database from a folder of its backups. No database of that name may exist.
+// Restore makes the embedded engine create the database from a folder of its backups. No database of that
+// name may exist.
 func (w *Warehouse) Restore(ctx context.Context, name string) error {
 	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
 		return fmt.Errorf("reading the backup: %w", err)

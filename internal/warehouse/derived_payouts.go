@@ -6,17 +6,18 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A transaction of a payout is kept as stamped, in the first version that carries the payoutId, and as of now. A run
-// knows the transactions that it changes as they are, as they were and as they were stamped, so that no older version
-// is read.
+// A transaction of a payout is kept in two states: as stamped, which is the first version that carries the payoutId,
+// and as of now. A run has the transactions that it changes as they become, as they were and as they were stamped, so
+// it reads no older versions.
 
 const (
 	membersTable = "payout_transactions_latest"
 	movesTable   = "payout_moves_latest"
 )
 
-// memberValues are the values of payoutTransactionsTable. As in the view, but that changed_at and at_stake follow from
-// the others; the four at the end are for that and for the views of transactions that no payout accounts for.
+// memberValues are the values of payoutTransactionsTable. The view has the same, and also changed_at and at_stake,
+// which follow from them. The four at the end are for these two, and for the views of transactions that no payout
+// accounts for.
 var memberValues = []column{
 	{"sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the sale [UTC]"},
 	{"retailer_name", "LowCardinality(String)", "Retailer name"},
@@ -39,7 +40,7 @@ var memberValues = []column{
 }
 
 // payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
-// payout_transactions. A run looks up single rows, so that granules are small.
+// payout_transactions. Its granules are small, since a run looks up single rows.
 func payoutTransactionsTable() keyed {
 	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''",
 		[]column{
@@ -64,8 +65,8 @@ func (x script) countPaid(c Changes) []string {
 	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countAstray(c)...)
 }
 
-// countAstray counts the changed rows that leave a payout, and those that did before. Without any, each row of
-// payoutTransactionsTable that the run changes is of the one payout that its transaction ever carried.
+// countAstray counts the changed rows that leave a payout, and those that left one before. If there are none, each row
+// of payoutTransactionsTable that the run changes belongs to the only payout that its transaction ever carried.
 func (x script) countAstray(Changes) []string {
 	return []string{
 		x.render(`countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
@@ -75,7 +76,8 @@ func (x script) countAstray(Changes) []string {
 	}
 }
 
-// stampedRows are transactions as they are stamped by the only version of them that carries a payoutId.
+// stampedRows selects transactions of which only the current version carries a payoutId, so that they are as they
+// were stamped.
 func stampedRows(from, where, firstKnown string) string {
 	return sql(`SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, $same AS state, status AS stamped_status,
         order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
@@ -91,7 +93,8 @@ var stateWords = parts{
 	"declined": quote(catalog.StatusDeclined),
 }
 
-// memberState is how a transaction stands that was stamped with a payoutId: as of now it has the columns of now.
+// memberState returns an expression for the state of a transaction that was stamped with payout. status, orderValue and
+// cashback are as it was stamped, and now names the row as of now.
 func memberState(status, orderValue, cashback, now, payout string) string {
 	return sql(`multiIf($now._deleted = 1, $gone, ifNull($now.payout_id != $payout, 1), $moved,
         $status != $now.status OR ifNull($order_value, 0) != ifNull($now.order_value, 0) OR ifNull($cashback, 0) != ifNull($now.cashback, 0), $changed,
@@ -99,8 +102,8 @@ func memberState(status, orderValue, cashback, now, payout string) string {
 		"cashback": cashback}))
 }
 
-// changedMembers fills the delta with what becomes of the transactions that the run changes, of every payout that one
-// carried and of the one that it carries now: m is as it was stamped, n as it is now, and o as it was before.
+// changedMembers fills the delta with what becomes of the transactions that the run changes, one row for each payout
+// that they carry now or ever carried. m is the transaction as it was stamped, n as it is now, and o as it was before.
 func (t keyed) changedMembers(x script, delta string) string {
 	var stamped []string
 	for _, c := range memberValues {
@@ -149,11 +152,12 @@ LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id =
 // wholeMembers reads the transactions of payouts from all their versions.
 //
 // Nearly every transaction has a single version with a payoutId, and that is its current one. Only the few others are
-// looked up among all versions; this is what keeps millions of transactions fast. They are found by a hash. Where it
-// takes two transactions for one, both are looked up without need, and the result is the same.
+// looked up among all versions: this makes millions of transactions fast. They are found by a hash. If two transactions
+// have the same hash, both are looked up without need, and the result is the same.
 func (x script) wholeMembers() string {
 	versions := x.render("SELECT * FROM $versions WHERE account = {account:String}", nil)
-	// One number says of the newest change upstream whether a version of it carries no payoutId.
+	// The maximum of this number is of the newest change upstream. It is odd if a version of that change
+	// carries no payoutId.
 	changed := sql(`SELECT key FROM
     (
         SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM ($versions)
@@ -193,7 +197,7 @@ FROM
 }
 
 // payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
-// of each: where a run finds their rows in payoutTransactionsTable. They are few. No view reads it.
+// of each. By these a run finds their rows in payoutTransactionsTable. They are few. No view reads the table.
 func payoutMovesTable() keyed {
 	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone",
 		"index_granularity = 1024", "empty(payout_ids)", []column{
@@ -273,7 +277,7 @@ func payoutSumsTable() keyed {
 	return t
 }
 
-// memberSums are single transactions of payouts as payoutSumsTable counts them.
+// memberSums selects single transactions of payouts in the form in which payoutSumsTable counts them.
 func memberSums(from, sign string) string {
 	return sql(`SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
         currency_code, state, stamped_status, status AS now_status, toInt64($sign) AS stamped_n,

@@ -21,11 +21,11 @@ import (
 
 const (
 	longestPause = 10 * time.Second // between two attempts
-	slowdown     = 5                // times as long, for what passes slowly
+	slowdown     = 5                // times as long, for faults that pass slowly
 )
 
 // FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
-// What readers see, and where the next run begins, are as they were.
+// What readers see has not changed, nor where the next run begins.
 type FaultError struct {
 	Code     int32 // of ClickHouse; 0 when it could not be reached
 	Attempts int
@@ -44,8 +44,8 @@ func (e *FaultError) Error() string {
 
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// Advice is what an operator can do about a failure that lies with the warehouse; "" where nothing is known to help.
-// The text of a *FaultError has it, that of other errors does not.
+// Advice returns what an operator can do about a failure that lies with the warehouse, or "" if nothing is known to
+// help. The text of a *FaultError has it, that of other errors does not.
 func Advice(err error) string {
 	if gaveUp, is := errors.AsType[*FaultError](err); is {
 		return gaveUp.Advice
@@ -56,7 +56,7 @@ func Advice(err error) string {
 	return ""
 }
 
-// remedy says how a fault ends that lies neither in the statement nor in its content.
+// remedy says how a fault ends that is neither in the statement nor in its content.
 type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
@@ -139,7 +139,7 @@ func isConnection(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isRefusal reports that ClickHouse refuses an insert for its content: it would again, at any time.
+// isRefusal reports that ClickHouse refuses an insert for its content: it would refuse it again at any time.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
 	if !ok {
@@ -161,7 +161,7 @@ func isRefusal(err error) bool {
 func (p *pool) retry(ctx context.Context, statement string, do func() error) error {
 	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.backoff), backoff.WithMaxInterval(longestPause),
 		backoff.WithMultiplier(2),
-		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
+		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is limited below
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -196,7 +196,7 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 	}
 }
 
-// brief is an error of the driver without the URL of the request, which has the whole statement in it.
+// brief returns an error of the driver without the URL of the request, which has the whole statement in it.
 func brief(err error) error {
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return e
@@ -207,7 +207,7 @@ func brief(err error) error {
 	return err
 }
 
-// head is the beginning of a statement, for a log line.
+// head returns the beginning of a statement, for a log line.
 func head(statement string) string {
 	const most = 80
 	line := strings.Join(strings.Fields(firstLine(statement)), " ")
@@ -220,8 +220,8 @@ func head(statement string) string {
 // Retries is how many statements were tried again since Open.
 func (p *pool) Retries() uint64 { return p.retries.Load() }
 
-// patient is a connection whose queries are tried again: asking twice changes nothing. What writes is tried again where
-// it is known how to (exec, insert and the steps of a merge), not here.
+// patient is a connection whose queries are tried again: asking twice changes nothing. Statements that write are tried
+// again where it is known how (exec, insert and the steps of a merge), and not here.
 type patient struct {
 	driver.Conn
 	pool *pool

@@ -20,7 +20,7 @@ type language struct {
 	tls  bool
 }
 
-// scheme is how a DSN asks for it.
+// scheme returns how a DSN asks for it.
 func (l language) scheme() string {
 	switch {
 	case l.http && l.tls:
@@ -44,8 +44,8 @@ func (l language) String() string {
 	return text + " without TLS"
 }
 
-// explain says what to do about a server that does not answer as it should. An answer of the server itself, and one
-// that is clear, stay as they are.
+// explain returns an error that says what to do about a server that does not answer as it should. An answer of the
+// server itself, or an error that is clear already, is returned unchanged.
 func (p *pool) explain(ctx context.Context, err error) error {
 	if fit, ok := errors.AsType[*ServerError](err); ok {
 		return fit
@@ -82,7 +82,8 @@ func (p *pool) explain(ctx context.Context, err error) error {
 			spoken.scheme(), asked)}
 }
 
-// ofCertificate is a connection that failed because one side does not trust the other.
+// ofCertificate reports whether a connection failed because one side does not trust the other, and returns an error
+// that says what to do.
 func ofCertificate(err error) (ServerError, bool) {
 	const problem = "the connection to the server is not trusted"
 	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
@@ -100,7 +101,7 @@ func ofCertificate(err error) (ServerError, bool) {
 	return ServerError{}, false
 }
 
-// opAlert is the Op of a *net.OpError which says that the other side refuses to go on with TLS.
+// opAlert is the Op of a *net.OpError which says that the other side refuses to continue with TLS.
 const opAlert = "remote error"
 
 // patienceForPort is how long a port may take to show what it speaks.

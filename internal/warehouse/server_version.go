@@ -33,7 +33,7 @@ func tooOld(version string) error {
 		Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
 }
 
-// longestVersion is more than any has.
+// longestVersion is more bytes than any version has.
 const longestVersion = 100
 
 // bareVersion asks for the version in a way that the oldest servers understand: with no setting, and without what the

@@ -16,7 +16,7 @@ type TextTable struct {
 // ErrTextTable says that a table of the user's own cannot be read as it is.
 var ErrTextTable = errors.New("the table cannot be read")
 
-// maxTextRows bounds how many rows of a table of the user's own are read at once.
+// maxTextRows is how many rows of a table of the user's own are read at most.
 const maxTextRows = 1_000_000
 
 // ReadTextTable reads a table or a view of the user's own, "table" or "database.table". Amounts have to be decimals,
