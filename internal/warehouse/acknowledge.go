@@ -45,8 +45,8 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 		for i := range all {
 			a := &all[i]
 			a.Account, a.At, a.ID = account, at.UTC(), id
-			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts, a.Tolerance,
-				a.Reason, a.Note, a.By); err != nil {
+			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries,
+				a.Amounts, a.Tolerance, a.Reason, a.Note, a.By); err != nil {
 				return err
 			}
 		}

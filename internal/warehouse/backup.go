@@ -22,8 +22,8 @@ type Hold struct {
 
 // Hold waits until the runs under way have ended, and takes the lease of each stream that was ever run and of those in
 // named. It also finishes what runs that died had begun to publish. It calls waiting whenever it has to wait for a
-// stream. When patient ends, Hold stops waiting and returns its cause as the error.
-func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
+// stream. When waitCtx ends, Hold stops waiting and returns its cause as the error.
+func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
 	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
 	for {
 		known, err := w.knownStreams(ctx)
@@ -38,7 +38,7 @@ func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting
 			return h, nil
 		}
 		for _, id := range known { // a stream may have been run for the first time meanwhile: look again
-			if err := h.take(ctx, patient, id, waiting); err != nil {
+			if err := h.take(ctx, waitCtx, id, waiting); err != nil {
 				return nil, errors.Join(err, h.Release(ctx))
 			}
 		}
@@ -57,7 +57,7 @@ func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
 }
 
 // take takes the lease of a stream as soon as nobody has it, unless this Hold has it already.
-func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(StreamID)) error {
+func (h *Hold) take(ctx, waitCtx context.Context, id StreamID, waiting func(StreamID)) error {
 	if h.leases[id] != nil {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(Stre
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-patient.Done():
-			return fmt.Errorf("%s of account %s: %w", id.Stream, id.Account, context.Cause(patient))
+		case <-waitCtx.Done():
+			return fmt.Errorf("%s of account %s: %w", id.Stream, id.Account, context.Cause(waitCtx))
 		case <-time.After(pause):
 		}
 	}
@@ -132,10 +132,10 @@ func KnownState() (s State, err error) {
 }
 
 // BackUp makes the embedded engine write the database into a new folder of its backups. Meanwhile no stream is run and
-// the schema is not changed. See Hold for patient, named and waiting.
-func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []StreamID, waiting func(StreamID)) error {
+// the schema is not changed. See Hold for waitCtx, named and waiting.
+func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []StreamID, waiting func(StreamID)) error {
 	return w.inTurn(ctx, func(ctx context.Context) (err error) {
-		hold, err := w.Hold(ctx, patient, named, waiting)
+		hold, err := w.Hold(ctx, waitCtx, named, waiting)
 		if err != nil {
 			return fmt.Errorf("waiting for runs to end: %w", err)
 		}

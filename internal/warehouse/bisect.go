@@ -81,8 +81,8 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects
 		return nil, fmt.Errorf("staging batch %d of %s: %w", number, w.Stream.Name, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records", "account", w.Account, "table",
-			w.Stream.Name, "run_id", w.ID,
+		w.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records",
+			"account", w.Account, "table", w.Stream.Name, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}
 	return rejects, nil

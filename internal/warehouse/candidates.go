@@ -40,8 +40,8 @@ func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Can
 	for rows.Next() {
 		var x Candidate
 		var current uint8
-		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row,
-			&x.RowRead, &current); err != nil {
+		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched,
+			&x.Updated, &x.hash, &x.Row, &x.RowRead, &current); err != nil {
 			return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
 		}
 		x.Current = current == 1
@@ -84,7 +84,8 @@ func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 			err = w.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
 				for _, x := range settled[:n] {
 					what := []any{version, x.RunID, string(x.State), w.ID, now}
-					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash, never, what); err != nil {
+					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash,
+						never, what); err != nil {
 						return err
 					}
 				}

@@ -89,8 +89,8 @@ func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to 
 	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
 	err = each(rows, err, func(c *Change) []any {
-		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout,
-			&c.FirstPaid, &c.ListedBefore, &c.Listed,
+		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout,
+			&c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
 	}, do)
 	if err != nil {
@@ -150,7 +150,8 @@ func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo ti
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
 		ofSales.with(parts{"success": quote(OutcomeSuccess)})), named("account", account)).Scan(&s, &c)
 	if err != nil {
-		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account, err)
+		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account,
+			err)
 	}
 	if s != nil {
 		seen = s.UTC()

@@ -120,15 +120,15 @@ func changedBefore(closes []Close) string {
 // irregular selects the transactions that ever were in a payout and whose changes may not add up to the difference
 // between what they are worth now and what was paid for them. These are the ones that are gone, that have moved to
 // another payout or to another currency, or that were stamped with amounts which could be read only later.
-func strayed() string {
-	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $strayed
+func irregular() string {
+	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $irregular
         UNION ALL
         SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids)`,
-		parts{"members": membersTable, "moves": movesTable, "strayed": strayedMember})
+		parts{"members": membersTable, "moves": movesTable, "irregular": irregularMember})
 }
 
 // irregularMember is the condition by which irregular selects rows of payoutTransactionsTable.
-var strayedMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
         (SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
@@ -158,7 +158,7 @@ func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
 	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
 		"since": changedSince(closes), "before": changedBefore(closes),
-		"strayed": strayed(), "straying": strayedMember, "members": membersTable, "moves": movesTable,
+		"irregular": irregular(), "irregular_member": irregularMember, "members": membersTable, "moves": movesTable,
 		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
 	return sumsOf(sql(`
     SELECT $columns
@@ -166,7 +166,7 @@ func selectChangeSums(closes []Close) string {
     (
         $before AND cityHash64(id) IN ($since)
         UNION ALL
-        $strayed
+        $irregular
     ))`, named), sql(`
     UNION ALL
     SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
@@ -180,7 +180,7 @@ func selectChangeSums(closes []Close) string {
         UNION ALL
         SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
         FROM $members AS m FINAL
-        WHERE account = {account:String} AND state = $changed AND NOT $straying AND cityHash64(id) NOT IN
+        WHERE account = {account:String} AND state = $changed AND NOT $irregular_member AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
     )
     WHERE cityHash64(id) NOT IN ($since)`, named))

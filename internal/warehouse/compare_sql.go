@@ -79,8 +79,9 @@ WHERE $chosen`, parts{
 		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join,
 		"current":  x.currentRows(scope),
 		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
-		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete),
-		"older": strconv.Itoa(changeOlder),
+		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate),
+		"delete": strconv.Itoa(changeDelete),
+		"older":  strconv.Itoa(changeOlder),
 	})
 }
 
@@ -117,8 +118,9 @@ func compared(s *catalog.Stream, scope Scope) []string {
 	}
 	step := "1"
 	if s.OrderedBy != "" {
-		names = append(names, sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved",
-			parts{"ordered_by": s.OrderedBy}))
+		names = append(names,
+			sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved",
+				parts{"ordered_by": s.OrderedBy}))
 		step = "if(moved, 2, 1)"
 	}
 	return append(names,
@@ -198,7 +200,8 @@ func (x script) chosenChanges(scope Scope) string {
 	case Unlisted:
 		text = "s._version != 0 AND l._version = 0"
 	}
-	return x.render(text, parts{"changed": "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"})
+	return x.render(text,
+		parts{"changed": "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"})
 }
 
 func (x script) countChanges() string {

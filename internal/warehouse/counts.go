@@ -174,8 +174,8 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	for i, t := range targets {
 		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
 	}
-	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(slices.Concat(tables, deltas))+"]"),
-		named("deltas", "["+words(deltas)+"]"))
+	rows, err := p.conn.Query(ctx, selectParts(p.dialect),
+		named("tables", "["+words(slices.Concat(tables, deltas))+"]"), named("deltas", "["+words(deltas)+"]"))
 	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
 	if err != nil {
 		return nil, fmt.Errorf("counting what is published: %w", err)

@@ -16,7 +16,8 @@ FROM (SELECT tuple($key) AS this, lagInFrame(this) OVER (ORDER BY $key ROWS BETW
 // rows is left out.
 func countFewKeys(deltas []delta) string {
 	return "SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts\nFROM\n(\n" +
-		countEach(deltas, "SELECT $table AS table, toString(tuple($key)) AS key, _part AS part FROM $delta") + "\n)\nGROUP BY table"
+		countEach(deltas, "SELECT $table AS table, toString(tuple($key)) AS key, _part AS part FROM $delta") +
+		"\n)\nGROUP BY table"
 }
 
 func countEach(deltas []delta, count string) string {

@@ -96,7 +96,8 @@ WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "stream": s.Nam
 func createAllView(s *catalog.Stream) string {
 	key := append([]column{accountColumn}, keyColumns(s)...)
 	data := append(dataColumns(s), syncedColumn)
-	listed := column{"listed", "Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
+	listed := column{"listed",
+		"Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
 	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
 		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
 		sql(`SELECT $key, toBool(_deleted = 0) AS listed, $columns

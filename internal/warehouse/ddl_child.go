@@ -65,7 +65,8 @@ func childHashes(s *catalog.Stream) string { return s.Child.Table + "_hashes" }
 
 func childHashesColumns(s *catalog.Stream) []column {
 	return append(append([]column{accountColumn}, keyColumns(s)...),
-		column{"hash", "FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
+		column{"hash",
+			"FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
 		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
 		column{"_run_id", "UUID", "Run that loaded them"})
 }

@@ -15,8 +15,8 @@ func dropDelta(deltas ...string) string {
 	return sql("DROP TABLE IF EXISTS $deltas", parts{"deltas": strings.Join(deltas, ", ")})
 }
 
-// fewWide is up to how many staged rows insertDelta reads all of them, with all their columns.
-const fewWide = 1000
+// readAllUpTo is the number of staged rows up to which insertDelta reads all of them, with all their columns.
+const readAllUpTo = 1000
 
 // insertDelta copies what is new or changed from the staging table, in the types that people query. Rows that no list
 // has (Changes.Unlisted) are kept in the same way as deleted rows.
@@ -30,7 +30,7 @@ func (x script) insertDelta(c Changes) string {
 	switch {
 	case c.First:
 		version, restriction, join = cappedVersion("s._version"), "", ""
-	case c.Staged <= fewWide:
+	case c.Staged <= readAllUpTo:
 		restriction = ""
 	}
 	restriction = x.render(restriction, nil)

@@ -87,10 +87,11 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	once := settings
 	if c.allNew() {
 		once = maps.Clone(settings)
-		maps.Copy(once, onceSettings(c))
+		maps.Copy(once, uniqueKeySettings(c))
 	}
 	if changed := w.script.names["changed"]; w.Stream.NamesPayouts() && c.Any() && !c.First {
-		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
+		steps := []step{{statement: w.script.createChanged()},
+			{statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
 		}

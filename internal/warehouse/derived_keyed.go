@@ -95,8 +95,8 @@ func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() 
 
 // changedColumns are the columns of a row that the tables of sums read.
 var changedColumns = []string{
-	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country", "status", "order_value",
-	"cashback", "payout_id",
+	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country",
+	"status", "order_value", "cashback", "payout_id",
 	"updated_at", "synced_at", "_version", "_deleted",
 }
 

@@ -35,7 +35,8 @@ var memberValues = []column{
 	{"payout_id_now", "Nullable(Int64)", "Payout as of now"},
 	{"currency_code_now", "LowCardinality(String)", "Currency as of now"},
 	{"updated_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt as of now [UTC]"},
-	{"turned_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt of the version since which it stands as it does now [UTC]"},
+	{"turned_at",
+		"Nullable(DateTime64(3, 'UTC'))", "updatedAt of the version since which it stands as it does now [UTC]"},
 	{"turned_seen_at", "DateTime64(3, 'UTC')", "When that version was loaded [UTC]"},
 }
 
@@ -62,12 +63,12 @@ func payoutTransactionsTable() keyed {
 
 // countPaid counts the changed rows that carry a payout, or that ever did.
 func (x script) countPaid(c Changes) []string {
-	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countAstray(c)...)
+	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countPayoutMoves(c)...)
 }
 
-// countAstray counts the changed rows that leave a payout, and those that left one before. If there are none, each row
-// of payoutTransactionsTable that the run changes belongs to the only payout that its transaction ever carried.
-func (x script) countAstray(Changes) []string {
+// countPayoutMoves counts the changed rows that leave a payout, and those that left one before. If there are none, each
+// row of payoutTransactionsTable that the run changes belongs to the only payout that its transaction ever carried.
+func (x script) countPayoutMoves(Changes) []string {
 	return []string{
 		x.render(`countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
         (SELECT id, assumeNotNull(payout_id) FROM $changed WHERE sign = 1 AND payout_id IS NOT NULL))`, nil),
@@ -145,7 +146,8 @@ INNER JOIN (SELECT * FROM $changed WHERE sign = 1) AS n ON m.id = n.id
 LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id = o.id`, parts{
 		"table": t.table, "moved": movesTable, "stamped": strings.Join(stamped, ", "), "next": versionAfter("m.stored"),
 		"state": memberState("as_status", "as_order_value", "as_cashback", "n", "m.payout_id"),
-		"new":   stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0", "1"),
+		"new": stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0",
+			"1"),
 	})
 }
 
@@ -222,7 +224,7 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members,
 			"table": t.table})}
 	}
-	t.touched = script.countAstray
+	t.touched = script.countPayoutMoves
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM $members FINAL
@@ -237,10 +239,11 @@ GROUP BY id`, parts{"members": membersTable}))}
 
 // payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
 func payoutSumsTable() keyed {
-	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", "stamped_n = 0",
-		[]column{
+	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums",
+		"index_granularity = 1024", "stamped_n = 0", []column{
 			{"payout_id", "Int64", "Payout"},
-			{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
+			{"quarters",
+				"Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
 			{"currency_code", "LowCardinality(String)", "Currency as stamped"},
 			{"state", "LowCardinality(String)", "As in payout_transactions"},
 			{"stamped_status", "LowCardinality(String)", "Status as stamped"},
@@ -267,7 +270,8 @@ func payoutSumsTable() keyed {
             SELECT -1, * FROM $table FINAL
             WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)
         )`, parts{"members": members, "table": membersTable})
-		return []string{t.changedSums(delta, memberSums(rows, "sign"), "payout_id IN (SELECT payout_id FROM "+members+")", first)}
+		return []string{t.changedSums(delta, memberSums(rows, "sign"),
+			"payout_id IN (SELECT payout_id FROM "+members+")", first)}
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {

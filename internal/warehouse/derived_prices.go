@@ -28,8 +28,9 @@ func priceChangesTable(s *catalog.Stream) keyed {
 	t.ofChild = true
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
-			return []string{t.insertAll(delta, x.priceChanges(x.render("$child_delta WHERE price IS NOT NULL AND $moving",
-				parts{"moving": x.moving(x.names["child_delta"])})))}
+			return []string{t.insertAll(delta,
+				x.priceChanges(x.render("$child_delta WHERE price IS NOT NULL AND $moving",
+					parts{"moving": x.moving(x.names["child_delta"])})))}
 		}
 		return []string{t.changedPrices(x, delta)}
 	}

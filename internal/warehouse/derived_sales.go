@@ -70,7 +70,8 @@ func saleRetailersTable() keyed {
 	}
 	t.lacking = t.lostRetailers
 	t.rebuild = func(x script, into string) []string {
-		return []string{t.insertAll(into, retailerSums(x.render("$latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)))}
+		return []string{t.insertAll(into,
+			retailerSums(x.render("$latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)))}
 	}
 	return t
 }
@@ -116,7 +117,8 @@ GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0`, parts{
 		"table": t.table, "next": versionAfter("max(stored)"),
 		"last_sold": fromMillis("maxIf(sold, side >= 0)"),
-		"sold":      held("sold"), "version": held("r.version"), "logo": held("r.logo_version"), "newest": held("r.newest"),
+		"sold":      held("sold"), "version": held("r.version"), "logo": held("r.logo_version"),
+		"newest": held("r.newest"),
 	})
 }
 

@@ -157,7 +157,8 @@ func (d dialect) connectionSettings() clickhouse.Settings {
 	case d.alone:
 		return nil // an insert with a quorum waits forever for a second replica, though one is the majority
 	case d.replicated != "":
-		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto", "insert_quorum_parallel": 0}
+		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto",
+			"insert_quorum_parallel": 0}
 	}
 	return nil
 }

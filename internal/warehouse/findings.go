@@ -33,8 +33,8 @@ func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, erro
 		"SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)",
 		named("account", account)).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account,
-			err)
+		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w",
+			account, err)
 	}
 	return n > 0, nil
 }

@@ -31,7 +31,8 @@ type UnpaidCohort struct {
 func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
 	horizon int) ([]UnpaidCohort, error) {
 	var versions uint64
-	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
+	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())), named("limit", fmt.Sprint(cohortVersions+1))).Scan(&versions)
 	if err != nil {
 		return nil, fmt.Errorf("reading how many transactions account %s had in the past: %w", account, err)
@@ -179,7 +180,8 @@ WHERE effective < {to:Int64}
 GROUP BY id, currency_code
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed),
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"),
+		"confirmed": quote(catalog.StatusConfirmed),
 		"effective": effective(closes),
 	})
 }

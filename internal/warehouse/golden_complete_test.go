@@ -74,7 +74,7 @@ var within = []string{
 	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows",
 	"stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwanted", "create",
-	"changedSince", "changedBefore", "strayed", "strayedMember", "sumsOf",
+	"changedSince", "changedBefore", "irregular", "irregularMember", "sumsOf",
 }
 
 // everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered

@@ -89,7 +89,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		{"the first load", Changes{First: true, Staged: 2, Distinct: 2}},
 		{"the first load, keys staged twice", Changes{First: true, Staged: 2, Distinct: 1}},
 		{"what changes", Changes{Staged: 2, Distinct: 2}},
-		{"what changes of many rows", Changes{Staged: fewWide + 1, Distinct: fewWide + 1}},
+		{"what changes of many rows", Changes{Staged: readAllUpTo + 1, Distinct: readAllUpTo + 1}},
 		{"what changes, keys staged twice", Changes{Staged: 2, Distinct: 1}},
 		{"what changes, keys staged twice, some dated ahead", Changes{Staged: 2, Distinct: 1, Ahead: 1}},
 		{"the first load, keys staged twice, some dated ahead", Changes{First: true, Staged: 2, Distinct: 1, Ahead: 1}},

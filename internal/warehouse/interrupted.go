@@ -49,8 +49,8 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 	recovered, err = w.recoverAs(ctx, r)
 	var held *HeldError
 	if errors.As(err, &held) || errors.Is(err, ErrLeaseLost) {
-		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account, "stream", id.Stream,
-			"reason", err)
+		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account,
+			"stream", id.Stream, "reason", err)
 		return recovered, nil
 	}
 	return recovered, err

@@ -42,29 +42,29 @@ type leaseValue struct {
 // two workers take the lease at once, the later write wins. The other one learns so at its next Check, at the latest
 // before it publishes (warehouse-20).
 type Lease struct {
-	pool    *pool
-	account string
-	stream  string
-	value   leaseValue
-	ttl     time.Duration
-	begun   time.Time
-	looked  uint64    // version of the newest state when the stream was found to be free
-	taken   time.Time // local time at which the lease was certainly held
-	orphan  bool
-	untidy  bool       // something is left that the next holder has to clear away
-	states  []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
-	pending []stateRow // stored together with the end of the lease
-	settled time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
-	stop    context.CancelFunc
-	done    sync.WaitGroup
+	pool        *pool
+	account     string
+	stream      string
+	value       leaseValue
+	ttl         time.Duration
+	begun       time.Time
+	freeVersion uint64    // highest version of all states when the stream was found to be free
+	taken       time.Time // local time at which the lease was certainly held
+	orphan      bool
+	untidy      bool       // something is left that the next holder has to clear away
+	states      []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
+	pending     []stateRow // stored together with the end of the lease
+	settled     time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
+	stop        context.CancelFunc
+	done        sync.WaitGroup
 
 	mu   sync.Mutex
-	last glance
+	last leaseReading
 	held time.Time // local time at which the stored lease was last found to be this one
 }
 
-// glance is what was read at one moment of the state of a stream, and of the row of a run.
-type glance struct {
+// leaseReading is what was read at one moment of the state of a stream, and of the row of a run.
+type leaseReading struct {
 	at, local  time.Time // by the clocks of the warehouse and of this process
 	newest     uint64    // highest version of all states
 	lease      string
@@ -72,8 +72,8 @@ type glance struct {
 	runVersion uint64 // of the row of the run that was asked for
 }
 
-// clock returns the warehouse's time now: that of the glance and what has passed since.
-func (g glance) clock() time.Time { return g.at.Add(time.Since(g.local)) }
+// clock returns the warehouse's time now: that of the reading and what has passed since.
+func (g leaseReading) clock() time.Time { return g.at.Add(time.Since(g.local)) }
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
@@ -100,7 +100,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 			return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: now.Add(left)}
 		}
 	}
-	l.begun, l.looked, l.orphan = now, seen.newest, current != nil
+	l.begun, l.freeVersion, l.orphan = now, seen.newest, current != nil
 	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (l *Lease) Check(ctx context.Context) error {
 }
 
 // check does the same as Check, and also reads the version of the row of a run, if one is given.
-func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
+func (l *Lease) check(ctx context.Context, run uuid.UUID) (leaseReading, error) {
 	seen, err := l.readStored(ctx, run)
 	if err == nil {
 		err = l.verify(seen.lease, seen.local)
@@ -153,11 +153,11 @@ func (l *Lease) recheck(ctx context.Context) error {
 }
 
 // readStored reads the stored lease, whoever holds it, and what is needed to write newer states.
-func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (glance, error) {
-	seen := glance{local: time.Now()}
+func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (leaseReading, error) {
+	seen := leaseReading{local: time.Now()}
 	var us int64
-	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream),
-		named("run", run.String())).
+	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account),
+		named("stream", l.stream), named("run", run.String())).
 		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion)
 	if err != nil {
 		return seen, fmt.Errorf("reading the lease of %s of account %s: %w", l.stream, l.account, err)
@@ -173,17 +173,17 @@ func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (glance, error) {
 // save writes states of the stream in one block. Their versions are above all that this process has read and written of
 // the stream under the lease.
 func (l *Lease) save(ctx context.Context, states ...stateRow) error {
-	return l.saveAsOf(ctx, glance.clock, states...)
+	return l.saveAsOf(ctx, leaseReading.clock, states...)
 }
 
-// saveSeen writes states that are true only while the lease is held. Unlike those of save, their versions are of the
+// saveAsRead writes states that are true only while the lease is held. Unlike those of save, their versions are of the
 // time at which the lease was last read. If this process was paused since then, they do not replace the states of
 // another worker that has taken the lease over.
-func (l *Lease) saveSeen(ctx context.Context, states ...stateRow) error {
-	return l.saveAsOf(ctx, func(g glance) time.Time { return g.at }, states...)
+func (l *Lease) saveAsRead(ctx context.Context, states ...stateRow) error {
+	return l.saveAsOf(ctx, func(g leaseReading) time.Time { return g.at }, states...)
 }
 
-func (l *Lease) saveAsOf(ctx context.Context, when func(glance) time.Time, states ...stateRow) error {
+func (l *Lease) saveAsOf(ctx context.Context, when func(leaseReading) time.Time, states ...stateRow) error {
 	l.mu.Lock()
 	l.last.newest = uint64(laterOf(when(l.last), l.last.newest).UnixMicro())
 	next := l.last.newest
@@ -283,7 +283,7 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	case err != nil:
 		return err
 	}
-	return l.saveSeen(ctx, append(l.pending, end)...)
+	return l.saveAsRead(ctx, append(l.pending, end)...)
 }
 
 // checkedJustNow is for how long a check of the lease counts: at its end, if a run had nothing to publish, and for each
@@ -319,7 +319,7 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.saveSeen(ctx, row)
+	return l.saveAsRead(ctx, row)
 }
 
 // write stores the lease with the time at which it ends, by the clock of the warehouse.

@@ -210,7 +210,8 @@ func (m migrator) createDatabase() string {
 // bookkeeping returns the statements that make the record of what was applied.
 func (m migrator) bookkeeping() []string {
 	d := m.pool.dialect
-	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView))
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration),
+		d.lasting(createMigrationsView))
 }
 
 // plannedMigration is what there is to do, in this order.

@@ -21,7 +21,8 @@ import (
 // so that it is made again before the next run.
 func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []string) {
 	comment := func(table string) string {
-		return sql("ALTER TABLE $table COMMENT COLUMN _hash $comment", parts{"table": table, "comment": quote(hashComment(s))})
+		return sql("ALTER TABLE $table COMMENT COLUMN _hash $comment",
+			parts{"table": table, "comment": quote(hashComment(s))})
 	}
 	old := func(table string) bool { return h.has(table) && h.hashes[table] != hashComment(s) }
 	staging := stagingTable(s)
@@ -50,7 +51,8 @@ func rehash(s *catalog.Stream) string {
 // updateHashes computes the hashes of a table again. Rows that already have the right hash are left alone, so that it
 // costs little to repeat the statement after a lost connection.
 func updateHashes(table string, s *catalog.Stream) string {
-	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash", parts{"table": table, "hash": storedHash(s)})
+	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash",
+		parts{"table": table, "hash": storedHash(s)})
 }
 
 // forgetDerived notes that the derived tables of a stream are out of date.

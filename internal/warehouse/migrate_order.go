@@ -62,8 +62,10 @@ type orderedTable struct {
 func orderedTables(s *catalog.Stream) []orderedTable {
 	latest, versions := s.Name+"_latest", s.Name+"_versions"
 	return []orderedTable{
-		{versions, createStored(versions+orderedSuffix, s, "MergeTree", "Storage behind the view "+s.Name+"_history"), ""},
-		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name),
+		{versions, createStored(versions+orderedSuffix, s, "MergeTree",
+			"Storage behind the view "+s.Name+"_history"), ""},
+		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)",
+			"Storage behind the view "+s.Name),
 			" FINAL"},
 	}
 }
@@ -167,8 +169,8 @@ func (h holder) order(ctx context.Context) error {
 
 // store copies a table into its order, and puts the copy in its place.
 func (h holder) store(ctx context.Context, tables stored, t orderedTable) error {
-	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table",
-		t.name)
+	h.w.log.Info("copying a table into a new sort order: this takes time, and free disk space of the size of the table",
+		"table", t.name)
 	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {

@@ -179,7 +179,8 @@ func (t *turn) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := t.say(ctx, true); err != nil {
-		t.w.log.Warn("could not release a turn: other processes wait for up to a minute", "table", t.table, "error", err)
+		t.w.log.Warn("could not release a turn: other processes wait for up to a minute",
+			"table", t.table, "error", err)
 	}
 }
 

@@ -35,7 +35,8 @@ COMMENT 'Which records of other streams are named by $stream, in any of their ve
 			return []string{x.insertNamedOnce(delta)}
 		},
 		rebuild: func(x script, into string) []string {
-			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)", "account = {account:String} AND ")}
+			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)",
+				"account = {account:String} AND ")}
 		},
 	}
 }
@@ -46,7 +47,8 @@ func insertNamed(s *catalog.Stream, into, from, run, condition string) string {
 	for _, f := range s.References() {
 		each = append(each, sql(`SELECT {account:String}, $to, toString(assumeNotNull($named)), max($updated), min(synced_at), $run
 FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
-			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column, "run": run, "from": from,
+			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column,
+			"run": run, "from": from,
 			"condition": condition,
 		}))
 	}

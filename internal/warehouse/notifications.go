@@ -86,8 +86,8 @@ func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification
 func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
 	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
 		for _, n := range all {
-			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...),
-				append([]string{}, n.Subjects...), n.Title, n.Text,
+			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account,
+				append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
 				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
 				return err
 			}
@@ -157,7 +157,8 @@ ORDER BY queued DESC, receiver LIMIT {limit:UInt64}`
 
 // Notifications lists the last messages of a receiver, or without a name of all, the newest first.
 func (r Reader) Notifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
-	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
+	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver),
+		named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, (*Notification).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading the last notifications: %w", err)
@@ -168,7 +169,8 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
     argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`,
-	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
+	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent),
+		"dropped": quote(NotificationDropped)})
 
 // Receivers returns the state of each receiver that ever had a message.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {

@@ -102,8 +102,8 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading,
-			Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits,
+			Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

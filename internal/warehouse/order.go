@@ -48,7 +48,8 @@ func createStored(table string, s *catalog.Stream, engine, comment string) strin
 	defs := columnDefs(storedColumns(s))
 	defs = append(defs, sql("INDEX by_key $key TYPE bloom_filter(0.001) GRANULARITY 1", parts{"key": keyNames(s)}))
 	for _, column := range s.LookedUpBy {
-		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1", parts{"column": column}))
+		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1",
+			parts{"column": column}))
 	}
 	return createTableOf(table, defs, engine, sortingKey(s)+"\nSETTINGS allow_nullable_key = 1", comment)
 }

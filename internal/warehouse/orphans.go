@@ -71,7 +71,8 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(texts))
 	for i, text := range texts {
 		if ids[i], err = uuid.Parse(text); err != nil {
-			return nil, fmt.Errorf("a table that a dead run left behind has an unreadable identifier, %s: %w", text, err)
+			return nil, fmt.Errorf("a table that a dead run left behind has an unreadable identifier, %s: %w", text,
+				err)
 		}
 	}
 	return ids, nil

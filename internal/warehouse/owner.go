@@ -52,7 +52,8 @@ func (w *Warehouse) isGone(name string) bool {
 		return parseOwner(name, &other) && other.nonce != w.owner.nonce
 	}
 	var other owner
-	return parseOwner(name, &other) && other.host == w.owner.host && errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
+	return parseOwner(name, &other) && other.host == w.owner.host &&
+		errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
 }
 
 func parseOwner(name string, o *owner) bool {

@@ -56,8 +56,8 @@ func (r Reader) Payouts(ctx context.Context, f PayoutFilter) ([]Payout, error) {
 	all, err := scanned(rows, err, func(p *Payout) []any {
 		into := []any{&p.Account, &p.ID, &p.Start, &p.End, &p.Verdict, &p.Mismatches, &p.Currencies, &p.MixedCurrency,
 			&p.Altered, &p.AlteredColumns, &p.AlteredBefore,
-			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported, &p.Loaded, &p.Changed,
-			&p.Moved, &p.Gone, &p.Late, &p.AtStake}
+			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported,
+			&p.Loaded, &p.Changed, &p.Moved, &p.Gone, &p.Late, &p.AtStake}
 		p.AtStakeBy = make([]decimal.Decimal, len(StakeStates()))
 		for i := range p.AtStakeBy {
 			into = append(into, &p.AtStakeBy[i])

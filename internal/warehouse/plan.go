@@ -55,7 +55,8 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	}
 	steps := []step{{statement: w.script.dropOldChanges()}, {statement: w.script.createChanges()}}
 	if !c.allNew() {
-		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0), settings: joinSettings(compared)})
+		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0),
+			settings: joinSettings(compared)})
 	}
 	if err := w.execAll(ctx, steps, args...); err != nil {
 		return err

@@ -73,8 +73,8 @@ func (p *pool) connect(o Options) error {
 			conns[i] = p.replicas.pinned[i]
 		}
 	}
-	p.conn, p.admin, p.readOnly = patient{conns[0], p}, patient{conns[1],
-		p}, conns[2] // at the last, a person waits for the answer
+	// The last one does not try again: a person waits for its answer.
+	p.conn, p.admin, p.readOnly = retryingConn{conns[0], p}, retryingConn{conns[1], p}, conns[2]
 	p.Reader = Reader{conn: p.conn, readOnly: p.readOnly}
 	return nil
 }

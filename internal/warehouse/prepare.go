@@ -11,7 +11,8 @@ import (
 
 // deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
 // part, which need not be merged (singlePart): that would cost as much again as writing the delta.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows, "min_insert_block_size_bytes": 512 << 20}
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows,
+	"min_insert_block_size_bytes": 512 << 20}
 
 // blockRows is the largest number of rows of a delta that are written as one part.
 const blockRows = 1 << 20
@@ -19,8 +20,8 @@ const blockRows = 1 << 20
 // largeFirst is the number of rows from which on the first load of an account is done in a different way (allNew).
 const largeFirst = 100_000
 
-// onceSettings returns the settings for a delta that gets each key only once, and about as many rows as the run writes.
-// That each key is there once is counted (countPrepared).
+// uniqueKeySettings returns the settings for a delta that gets each key only once, and about as many rows as the run
+// writes. That each key is there once is counted (countPrepared).
 //
 // By default, a table that replaces rows merges each block that is written to it, row by row. That is half of the cost
 // of writing it. It is left out if
@@ -29,7 +30,7 @@ const largeFirst = 100_000
 //   - it is a large first load: the delta of 1 million transactions takes 1.7 CPU seconds instead of 5.3. The price: a
 //     query of all rows takes 62 ms of CPU instead of 24, since it merges a part that was never merged, until the
 //     engine has merged it with others.
-func onceSettings(c Changes) clickhouse.Settings {
+func uniqueKeySettings(c Changes) clickhouse.Settings {
 	settings := maps.Clone(deltaSettings)
 	if c.allNew() || c.written() > blockRows {
 		settings["optimize_on_insert"] = 0
@@ -124,7 +125,7 @@ func (w *Writer) rowSteps(c Changes) []step {
 		return nil
 	}
 	settings := joinSettings(c.Distinct + c.Deleted)
-	maps.Copy(settings, onceSettings(c))
+	maps.Copy(settings, uniqueKeySettings(c))
 	steps := []step{{statement: w.script.createDelta()}}
 	if c.Inserted+c.Updated > 0 {
 		steps = append(steps, step{statement: w.script.insertDelta(c), settings: settings})

@@ -144,8 +144,8 @@ func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var fits bool
-	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database), named("files", fmt.Sprint(files)),
-		named("generation", fmt.Sprint(generation))).Scan(&fits)
+	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database),
+		named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
 	}
@@ -181,7 +181,8 @@ func (d viewsDatabase) createViews(wanted []publicView) []string {
 	for _, v := range wanted {
 		statement := createPublic(d.database, d.given.ViewsDatabase, v, d.shards != nil)
 		if d.shards != nil && v.parameters == "" {
-			statement = createUnion(d.dialect.cluster, shardDatabase(d.database), d.given.ViewsDatabase+"."+v.name, v.name)
+			statement = createUnion(d.dialect.cluster, shardDatabase(d.database),
+				d.given.ViewsDatabase+"."+v.name, v.name)
 		}
 		statements = append(statements, statement)
 	}
@@ -203,13 +204,16 @@ func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (state
 		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)
 	}
 	for _, t := range tables {
-		known := t.name == publicMark || slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
+		known := t.name == publicMark ||
+			slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
 		switch {
 		case known && !t.made:
-			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views, t.name, d.database),
+			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views,
+				t.name, d.database),
 				Advice: "give warehouse.views_database the name of a database that nothing else uses"}
 		case !known && t.made:
-			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name", parts{"views": views, "name": t.name}))
+			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name",
+				parts{"views": views, "name": t.name}))
 		}
 	}
 	return d.everywhere(statements...), nil

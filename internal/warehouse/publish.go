@@ -37,7 +37,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	if err != nil {
 		return fmt.Errorf("writing the intent of run %s of %s: %w", w.ID, w.Stream.Name, err)
 	}
-	if p.seen, err = l.check(ctx, w.ID); err != nil {
+	if p.reading, err = l.check(ctx, w.ID); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
 			return errors.Join(err, p.withdraw(ctx, err))
 		}
@@ -53,17 +53,17 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 // publication carries out an intent.
 type publication struct {
 	*Writer
-	lease  *Lease
-	intent Intent
-	seen   glance // of the lease and of the row of the run; zero if a dead run is finished
-	begun  bool   // an earlier attempt may have attached something
+	lease   *Lease
+	intent  Intent
+	reading leaseReading // of the lease and of the row of the run; zero if a dead run is finished
+	begun   bool         // an earlier attempt may have attached something
 }
 
 // endUnchanged ends a run that has changed nothing. Nothing is attached, so it needs no intent. The run's row is stored
 // first, then what it leaves behind is dropped, and the state is stored last. After a crash in between, the next run
 // reads the same again, and no other harm is done.
 func (p publication) endUnchanged(ctx context.Context) (err error) {
-	if p.seen, err = p.lease.check(ctx, p.ID); err != nil {
+	if p.reading, err = p.lease.check(ctx, p.ID); err != nil {
 		return err
 	}
 	if err := p.saveRow(ctx); err != nil {
@@ -77,7 +77,7 @@ func (p publication) endUnchanged(ctx context.Context) (err error) {
 		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
 	}
 	if p.intent.Last {
-		p.lease.pending, p.lease.settled = states, p.seen.local
+		p.lease.pending, p.lease.settled = states, p.reading.local
 		return nil
 	}
 	if len(states) == 0 {
@@ -147,10 +147,10 @@ func (p publication) saveRow(ctx context.Context) error {
 	if p.intent.Ended != nil && p.stillHeld(ctx) == nil {
 		record.FinishedAt = p.intent.Ended()
 	}
-	if p.seen.local.IsZero() {
+	if p.reading.local.IsZero() {
 		return p.SaveRun(ctx, record)
 	}
-	return p.insertRun(ctx, record, laterOf(p.seen.clock(), p.seen.runVersion))
+	return p.insertRun(ctx, record, laterOf(p.reading.clock(), p.reading.runVersion))
 }
 
 // target is a table that a delta is attached to.
@@ -178,7 +178,8 @@ func (p publication) targets() []target {
 	if p.Stream.Child != nil {
 		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
 		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
-			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"], names["child_hashes"], "", ""})
+			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"],
+				names["child_hashes"], "", ""})
 		}
 		targets = append(targets, p.derivedTargets(true)...)
 	}

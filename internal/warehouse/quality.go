@@ -60,10 +60,11 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 		return nil, err
 	}
 	q := newQuality(w.At(run.Account), run, s)
-	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.fields,
-		q.save} {
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values,
+		q.payouts, q.prices, q.fields, q.save} {
 		if err := step(ctx); err != nil {
-			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
+			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream,
+				run.Account, run.RunID, err)
 		}
 	}
 	return q.checks, nil
@@ -78,7 +79,8 @@ func (q *quality) save(ctx context.Context) error {
 	}
 	err := q.w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
 		for _, c := range q.checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next); err != nil {
+			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail,
+				q.next); err != nil {
 				return err
 			}
 		}
@@ -126,7 +128,8 @@ type quality struct {
 
 func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
 	return &quality{w: w, run: run, stream: s, args: []any{
-		named("account", run.Account), named("stream", run.Stream), named("from", fmt.Sprint(run.StartedAt.UnixMilli())),
+		named("account", run.Account), named("stream", run.Stream),
+		named("from", fmt.Sprint(run.StartedAt.UnixMilli())),
 		named("to", fmt.Sprint(run.FinishedAt.UnixMilli())), named("server", fmt.Sprint(run.ServerTime.UnixMilli())),
 	}}
 }
@@ -197,8 +200,8 @@ func (q *quality) rows(ctx context.Context) error {
 	if err == nil && later == 0 {
 		q.add(CheckRowsMatch, found, expected,
 			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the whole stream again; "+
-				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected,
-				q.stream.Name, q.stream.Name))
+				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found,
+				expected, q.stream.Name, q.stream.Name))
 	}
 	return err
 }
@@ -235,8 +238,9 @@ func (q *quality) values(context.Context) error {
 		if i := slices.IndexFunc(q.run.Written.Broken, func(b Broken) bool { return b.Rule == r.name }); i >= 0 {
 			b = q.run.Written.Broken[i]
 		}
-		q.add(r.name, b.Rows, 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`",
-			r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
+		q.add(r.name, b.Rows, 0,
+			fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`",
+				r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
 	}
 	return nil
 }
@@ -250,7 +254,8 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
 		}
 		rules = append(rules, rule{CheckUpdatesNotFuture,
-			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
+			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now,
+				int(catalog.FutureTolerance.Seconds())),
 			"with an updatedAt more than " + catalog.FutureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string

@@ -45,8 +45,8 @@ type runRow struct {
 // fields returns what the columns of selectRuns are read into.
 func (r *runRow) fields() []any {
 	return []any{
-		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.watermark, &r.server,
-		&r.Totals.Pages, &r.Totals.Read,
+		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after,
+		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
 		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
 		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error,
@@ -59,7 +59,8 @@ func (r *runRow) brief() []any {
 }
 
 func (r *runRow) record() RunRecord {
-	r.FinishedAt, r.RequestedAfter, r.Watermark, r.ServerTime = orZero(r.finished), orZero(r.after), orZero(r.watermark), orZero(r.server)
+	r.FinishedAt, r.RequestedAfter, r.Watermark, r.ServerTime = orZero(r.finished), orZero(r.after),
+		orZero(r.watermark), orZero(r.server)
 	return r.RunRecord
 }
 

@@ -159,7 +159,8 @@ func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []stri
 		for _, t := range derivedTables(w.Stream) {
 			same, err := w.isAsRebuilt(ctx, t)
 			if err != nil {
-				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w", t.table, w.Account, err)
+				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w",
+					t.table, w.Account, err)
 			}
 			if !same {
 				wrong = append(wrong, t.table)

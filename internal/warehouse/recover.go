@@ -29,7 +29,7 @@ type recovery struct {
 }
 
 func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err error) {
-	intents, err := r.adopt(ctx)
+	intents, err := r.claimIntents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +61,16 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 	return recovered, r.markDeadRuns(ctx, r.Account, r.Stream.Name, r.keep)
 }
 
-// adopt takes over the stored intents, so that only one worker carries them out (warehouse-20). Two workers may have
-// taken the stream at the same instant, each after it found the stream free. So this one writes the intents once
+// claimIntents takes over the stored intents, so that only one worker carries them out (warehouse-20). Two workers may
+// have taken the stream at the same instant, each after it found the stream free. So this one writes the intents once
 // more, and then checks the lease. If the other one took the lease before that, this one stops here. If the other one
-// takes it later, it sees intents that are newer than its own look. It then waits until this one is done, or would
-// find its lease lost.
-func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
+// takes it later, it sees intents that are newer than its own look. It then waits until this one is done, or would find
+// its lease lost.
+func (r recovery) claimIntents(ctx context.Context) ([]stateRow, error) {
 	intents := r.lease.intents()
-	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.looked }) {
+	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.freeVersion }) {
 		r.log.Info(waitsForOther, "account", r.Account, "stream", r.Stream.Name)
-		if err := r.outlast(ctx); err != nil {
+		if err := r.waitForOtherWorker(ctx); err != nil {
 			return nil, err
 		}
 		if err := r.lease.readStates(ctx); err != nil {
@@ -84,7 +84,7 @@ func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
 	for i := range intents {
 		intents[i].version = 0 // a new one
 	}
-	if err := r.lease.saveSeen(ctx, intents...); err != nil {
+	if err := r.lease.saveAsRead(ctx, intents...); err != nil {
 		return nil, err
 	}
 	return intents, r.lease.Check(ctx)
@@ -100,7 +100,8 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 		return in, false, err
 	}
 	in = *stored
-	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
+	r.log.Info("finishing a run that was interrupted", "account", r.Account,
+		"stream", r.Stream.Name, "run_id", in.RunID)
 	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease,
 		intent: in, begun: true}
 	err = dead.finish(ctx)
@@ -108,11 +109,11 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
 		if r.dialect.replicated != "" && !r.dialect.alone { // all that was prepared may be on another server
-			if stopped := r.outlast(ctx); stopped != nil {
+			if stopped := r.waitForOtherWorker(ctx); stopped != nil {
 				return in, false, stopped
 			}
 		}
-		err = dead.giveUp(ctx, err)
+		err = dead.forgetIntent(ctx, err)
 	}
 	if err != nil {
 		return in, false, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
@@ -120,9 +121,9 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	return in, !gone, nil
 }
 
-// outlast waits until another worker, which had the lease when this one took it, would find it lost before it attaches
-// anything (warehouse-20).
-func (r recovery) outlast(ctx context.Context) error {
+// waitForOtherWorker waits until another worker, which had the lease when this one took it, would find it lost before
+// it attaches anything (warehouse-20).
+func (r recovery) waitForOtherWorker(ctx context.Context) error {
 	over := time.NewTimer(time.Until(r.lease.taken.Add(2 * checkedJustNow)))
 	defer over.Stop()
 	select {
@@ -133,9 +134,9 @@ func (r recovery) outlast(ctx context.Context) error {
 	}
 }
 
-// giveUp forgets an intent whose delta is gone. If the run was published all the same, its row says so. Then the intent
-// has come back: a worker that was paused wrote it too late.
-func (p publication) giveUp(ctx context.Context, cause error) error {
+// forgetIntent forgets an intent whose delta is gone. If the run was published all the same, its row says so. Then the
+// intent has come back: a worker that was paused wrote it too late.
+func (p publication) forgetIntent(ctx context.Context, cause error) error {
 	rows, err := p.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name),
 		named("run", p.ID.String()))
 	outcomes, err := scanned(rows, err, only[string])

@@ -64,8 +64,8 @@ func (r Reader) RejectedRecords(ctx context.Context, f RejectFilter) ([]Rejected
 	rows, err := r.conn.Query(ctx, selectRejected(f.Unsettled, fmt.Sprint(f.Limit)), f.args()...)
 	all, err := scanned(rows, err, func(x *Rejected) []any {
 		return []any{
-			&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.FirstSeen, &x.SeenAt, &x.Times,
-			&x.LastRunID, &x.ReadAt, (*string)(&x.State), &x.SettledAt,
+			&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.FirstSeen,
+			&x.SeenAt, &x.Times, &x.LastRunID, &x.ReadAt, (*string)(&x.State), &x.SettledAt,
 		}
 	})
 	if err != nil {

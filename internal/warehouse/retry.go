@@ -129,7 +129,8 @@ func isConnection(err error) bool {
 	}
 	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok {
 		switch answer.StatusCode {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+			http.StatusGatewayTimeout:
 			return true
 		}
 		return false
@@ -183,8 +184,8 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
-		p.log.Warn("the warehouse could not run a statement: trying again", "statement", head(statement), "code", fault.code,
-			"attempt", attempt,
+		p.log.Warn("the warehouse could not run a statement: trying again",
+			"statement", head(statement), "code", fault.code, "attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {
@@ -220,15 +221,15 @@ func head(statement string) string {
 // Retries is how many statements were tried again since Open.
 func (p *pool) Retries() uint64 { return p.retries.Load() }
 
-// patient is a connection whose queries are tried again: asking twice changes nothing. Statements that write are tried
-// again where it is known how (exec, insert and the steps of a merge), and not here.
-type patient struct {
+// retryingConn is a connection whose queries are tried again: asking twice changes nothing. Statements that write are
+// tried again where it is known how (exec, insert and the steps of a merge), and not here.
+type retryingConn struct {
 	driver.Conn
 	pool *pool
 }
 
 // Query asks until the answer begins.
-func (c patient) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
+func (c retryingConn) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
 	err = c.pool.retry(ctx, query, func() error {
 		rows, err = c.Conn.Query(ctx, query, args...)
 		return err
@@ -237,25 +238,25 @@ func (c patient) Query(ctx context.Context, query string, args ...any) (rows dri
 }
 
 // QueryRow asks until there is an answer.
-func (c patient) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+func (c retryingConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	var row driver.Row
 	err := c.pool.retry(ctx, query, func() error {
 		row = c.Conn.QueryRow(ctx, query, args...)
 		return row.Err()
 	})
-	return patientRow{row, err}
+	return retriedRow{row, err}
 }
 
-type patientRow struct {
+type retriedRow struct {
 	driver.Row
 	err error // says more than that of the row
 }
 
 // Err is why there is no answer.
-func (r patientRow) Err() error { return r.err }
+func (r retriedRow) Err() error { return r.err }
 
 // Scan reads the row.
-func (r patientRow) Scan(dest ...any) error {
+func (r retriedRow) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}

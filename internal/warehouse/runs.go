@@ -80,9 +80,12 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome,
 			optional(r.RequestedAfter),
-			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated,
-			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
-			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read,
+			r.Changes.Inserted, r.Changes.Updated,
+			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
+			r.Changes.Older, r.Changes.Kept,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error,
+			uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)

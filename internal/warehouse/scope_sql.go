@@ -56,5 +56,6 @@ func (x script) selectOutside() string {
 
 // countOutside counts the planned deletes that are outside of the scope of the run.
 func (x script) countOutside() string {
-	return x.render("SELECT count() FROM $changes WHERE $gone AND $key IN ($outside)", parts{"outside": x.selectOutside()})
+	return x.render("SELECT count() FROM $changes WHERE $gone AND $key IN ($outside)",
+		parts{"outside": x.selectOutside()})
 }

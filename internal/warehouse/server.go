@@ -203,7 +203,7 @@ func (p *pool) askID(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = patient{conn, p}.QueryRow(ctx, selectServerID).Scan(&id)
+	err = retryingConn{conn, p}.QueryRow(ctx, selectServerID).Scan(&id)
 	return id, errors.Join(err, conn.Close())
 }
 

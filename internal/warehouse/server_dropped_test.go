@@ -48,7 +48,7 @@ func TestDroppedConnection(t *testing.T) {
 	} {
 		req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://warehouse.test", c.body)
 		must(t, err)
-		answer, err := plainspoken{cutOff{c.reused}}.RoundTrip(req)
+		answer, err := failureTransport{cutOff{c.reused}}.RoundTrip(req)
 		if err == nil {
 			must(t, answer.Body.Close())
 			t.Fatalf("%s: it succeeded", name)

@@ -56,7 +56,8 @@ func (p *pool) catchUp(ctx context.Context, tables ...string) error {
 func (p *pool) catchUpOne(ctx context.Context, table string) error {
 	statement := syncReplica(table)
 	for waited := time.Duration(0); ; {
-		limited := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
+		limited := clickhouse.Context(ctx,
+			clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
 		err := p.retry(limited, statement, func() error { return p.conn.Exec(limited, statement) })
 		if !hasCode(err, codeTimeout) || ctx.Err() != nil {
 			return err

@@ -53,11 +53,11 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	if opts.Protocol == clickhouse.HTTP {
 		opts.Settings["send_progress_in_http_headers"] = 1
 		opts.Settings["http_headers_progress_interval_ms"] = progressInterval.Milliseconds()
-		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return plainspoken{t}, nil }
+		opts.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return failureTransport{t}, nil }
 	}
 	dial := 10 * time.Second
 	if opts.Protocol == clickhouse.HTTP {
-		dial = patienceForServer // the driver asks a question in that time, and may have to wait for a free connection
+		dial = serverTimeout // the driver asks a question in that time, and may have to wait for a free connection
 	}
 	opts.DialTimeout = max(opts.DialTimeout, dial)
 	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
@@ -65,12 +65,12 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	return opts, nil
 }
 
-// plainspoken reports what net/http and the driver do not: that a connection was dropped while it was idle, and that an
-// answer is a failure which says so only in a header.
-type plainspoken struct{ http.RoundTripper }
+// failureTransport reports what net/http and the driver do not: that a connection was dropped while it was idle, and
+// that an answer is a failure which says so only in a header.
+type failureTransport struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
-func (t plainspoken) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t failureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var reused atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused.Store(c.Reused) }}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
@@ -148,7 +148,8 @@ func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
 		return &pair, err
 	}
 	if _, err := load(nil); err != nil {
-		return nil, &ServerError{Problem: "warehouse.cert_file and key_file cannot be used", Advice: err.Error(), Err: err}
+		return nil, &ServerError{Problem: "warehouse.cert_file and key_file cannot be used",
+			Advice: err.Error(), Err: err}
 	}
 	config.GetClientCertificate = load
 	return config, nil

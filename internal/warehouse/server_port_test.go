@@ -195,4 +195,4 @@ func TestConnectionOptions(t *testing.T) {
 	}
 }
 
-var _ http.RoundTripper = plainspoken{}
+var _ http.RoundTripper = failureTransport{}

@@ -26,8 +26,8 @@ type replicas struct {
 // toAdmin is the index of the connection that needs no database: before the first migration there is none.
 const toAdmin = 1
 
-// patienceForServer is how long a server may take to say that it is there.
-const patienceForServer = 30 * time.Second
+// serverTimeout is how long a server may take to say that it is there.
+const serverTimeout = 30 * time.Second
 
 // address returns the address of the server that the pool works with.
 func (r *replicas) address() string {
@@ -82,7 +82,7 @@ func (p *pool) choose(ctx context.Context) error {
 
 // moveTo switches to a server, if it answers.
 func (r *replicas) moveTo(ctx context.Context, next int) error {
-	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	if next == r.current {
 		return r.pinned[toAdmin].Ping(ctx)

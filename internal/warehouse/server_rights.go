@@ -120,8 +120,9 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 // TrySettings sends a statement that does nothing, with the settings of the statements that write. So a user who may
 // not change one of these settings learns it before a run depends on it: IsSettingRefused is true of the error.
 func (w *Warehouse) TrySettings(ctx context.Context) error {
-	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1,
-		"receive_timeout": int(lagTurn.Seconds())}
+	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0,
+		"optimize_throw_if_noop": 1,
+		"receive_timeout":        int(lagTurn.Seconds())}
 	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings,
 		joinSettings(0), nullsEqual} {
 		maps.Copy(settings, more)

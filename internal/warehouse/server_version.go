@@ -50,7 +50,7 @@ func (p *pool) bareVersion(ctx context.Context) (version string, known bool) {
 		}
 		return fmt.Sprintf("%d.%d.%d", v.Version.Major, v.Version.Minor, v.Version.Patch), true
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(),
 		Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}

@@ -174,7 +174,8 @@ FROM settlements
 WHERE {account:String} IN ('', account)$and
 ORDER BY account, received_on DESC, reference`, parts{"and": and}), args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
-		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency,
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount,
+			&s.Fee, &s.PayoutCurrency,
 			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
 	})
 	if err != nil {

@@ -155,8 +155,8 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 			return nil, fmt.Errorf("asking %s in which shard it is: %w", address, err)
 		}
 		if shard == 0 || shard > number {
-			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address,
-				w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s",
+				address, w.dialect.cluster),
 				Advice: "list it in remote_servers of its own configuration under its own host name and port"}
 		}
 		servers[shard-1] = append(servers[shard-1], address)
@@ -164,11 +164,11 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 	for i, addresses := range servers {
 		if len(addresses) == 0 {
 			if len(silent) > 0 {
-				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster,
-					strings.Join(silent, ", "), errSilent)
+				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w",
+					i+1, w.dialect.cluster, strings.Join(silent, ", "), errSilent)
 			}
-			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1,
-				w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s",
+				i+1, w.dialect.cluster),
 				Advice: "name at least one server of each shard, separated by commas"}
 		}
 	}
@@ -184,7 +184,7 @@ func (w *Warehouse) shardOf(ctx context.Context, address string) (shard uint64, 
 	if err != nil {
 		return 0, err
 	}
-	err = patient{conn, w.pool}.QueryRow(ctx, selectShard, named("cluster", w.dialect.cluster)).Scan(&shard)
+	err = retryingConn{conn, w.pool}.QueryRow(ctx, selectShard, named("cluster", w.dialect.cluster)).Scan(&shard)
 	return shard, errors.Join(err, conn.Close())
 }
 
@@ -202,7 +202,8 @@ func (w *Warehouse) learn(ctx context.Context) error {
 		}
 		for _, account := range accounts {
 			if other, twice := home[account]; twice {
-				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d", account, other+1, i+1),
+				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d",
+					account, other+1, i+1),
 					Advice: "two workers did not agree on the shards: stop them, and drop its rows on one of them (deploy/SERVERS.md)"}
 			}
 			home[account] = i

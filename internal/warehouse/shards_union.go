@@ -28,7 +28,8 @@ func (w *Warehouse) migrateShards(ctx context.Context) ([]string, error) {
 	}
 	for _, statement := range union {
 		if err := w.exec(ctx, statement); err != nil {
-			return statements, mayNot(fmt.Errorf("making the tables over all shards: %s...: %w", firstLine(statement), err))
+			return statements, mayNot(fmt.Errorf("making the tables over all shards: %s...: %w",
+				firstLine(statement), err))
 		}
 	}
 	return append(statements, union...), nil

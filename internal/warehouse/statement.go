@@ -52,8 +52,8 @@ func (p *pool) send(ctx context.Context, table string, cols []column, settings c
 	fill func(driver.Batch) error) error {
 	statement := insertInto(table, cols)
 	return p.retry(ctx, statement, func() error {
-		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)),
-			statement)
+		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings),
+			knownColumns(cols)), statement)
 		if err != nil {
 			return err
 		}

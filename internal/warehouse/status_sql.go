@@ -58,7 +58,8 @@ LEFT JOIN
     FROM sync_state_log FINAL WHERE name IN ('watermark', $scope) GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
-		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes,
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething,
+		"whole":   wholeModes,
 		"initial": quote(ModeInitial), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})

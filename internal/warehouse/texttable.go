@@ -35,14 +35,14 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 	case err != nil:
 		return t, fmt.Errorf("reading which columns %s has: %w", name, err)
 	case len(cols) == 0:
-		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it", ErrTextTable,
-			name)
+		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it",
+			ErrTextTable, name)
 	}
 	var fields []string
 	for _, c := range cols {
 		if strings.Contains(c.typ, "Float") {
-			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text", ErrTextTable,
-				c.name, name, c.typ)
+			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text",
+				ErrTextTable, c.name, name, c.typ)
 		}
 		field := identifier(c.name)
 		if strings.HasPrefix(c.typ, "Array") {

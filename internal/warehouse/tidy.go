@@ -28,8 +28,8 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 			return expired, err
 		}
 		r.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
-			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at",
-			saved.UTC(), "kept_for", backfillLife)
+			"account", r.Account, "stream", r.Stream.Name,
+			"backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
 		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
 			return expired, err
 		}
