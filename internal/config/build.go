@@ -58,12 +58,13 @@ func (l *reader) warehouse(v *values) Warehouse {
 		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
 		switch {
 		case checkIdentifier(source.database) != nil:
-			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
+			l.problem(at, "dsn: the database name may contain only letters, digits and _; "+
 				"reserved characters in user and password are to be %%-encoded")
 		case !v.has("database"):
 			w.Database = source.database
 		case source.database != v.database:
-			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
+			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out",
+				quote(v.database))
 		}
 	}
 	if views := w.ViewsDatabase; views != "" &&
@@ -225,7 +226,8 @@ func (l *reader) stream(a Account, account *values, s *scope) Stream {
 // distinctParams refuses two names alike in one request: the service would see only one of the values.
 func (l *reader) distinctParams(v *values) {
 	cursor := param{"cursor", v.params.Cursor}
-	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter}, param{"updated_before", v.params.UpdatedBefore})
+	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter},
+		param{"updated_before", v.params.UpdatedBefore})
 	filters := []param{cursor}
 	for i, f := range catalog.Filters() {
 		filters = append(filters, param{f.Name, v.filterParams[i]})

@@ -69,7 +69,8 @@ func checkTable(s string) error {
 	names := strings.Split(s, ".")
 	for _, name := range names {
 		if s != "" && (len(names) > 2 || !identifierPattern.MatchString(name)) {
-			return fmt.Errorf("must be the name of a table or view, such as receipts or bank.receipts; %s is not", quote(s))
+			return fmt.Errorf("must be the name of a table or view, such as receipts or bank.receipts; %s is not",
+				quote(s))
 		}
 	}
 	return nil
@@ -151,7 +152,8 @@ func checkSchedule(s string) error {
 			return fmt.Errorf("%s names a time zone and no schedule%s", quote(s), hint)
 		}
 		if _, err := time.LoadLocation(zone); err != nil {
-			return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris", quote(zone))
+			return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris",
+				quote(zone))
 		}
 	}
 	parsed, err := cron.ParseStandard(s)

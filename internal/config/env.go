@@ -132,7 +132,8 @@ func (o *overrides) references(root *node) []string {
 	// A variable may name another variable.
 	for name, value := range o.env {
 		if r, err := parseReference(value); err == nil && strings.HasPrefix(name, envPrefix) &&
-			(strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, envReceiver)) && r.scheme == fromEnvironment {
+			(strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, envReceiver)) &&
+			r.scheme == fromEnvironment {
 			list = append(list, r.target)
 		}
 	}
@@ -201,7 +202,8 @@ func (o *overrides) instead(root *node, variable string) string {
 	if variable == envAccount || len(accounts) == 0 || accountName(accounts[0]) == "" {
 		return ""
 	}
-	return fmt.Sprintf("; use %s", envName("account", accountName(accounts[0]), strings.TrimPrefix(variable, envPrefix)))
+	return fmt.Sprintf("; use %s", envName("account", accountName(accounts[0]),
+		strings.TrimPrefix(variable, envPrefix)))
 }
 
 // accountName is the name of an account in the tree, or empty when it is none.

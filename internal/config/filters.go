@@ -35,7 +35,8 @@ func filterParamKeys() []key {
 		list = append(list, key{
 			name: f.Name, in: inParams, standard: written(f.Name),
 			value: of("a string: a parameter name", []nodeKind{aString},
-				func(v *values) *string { return v.filterParam(f.Name) }, func(s string) (string, error) { return s, checkParam(s) }),
+				func(v *values) *string { return v.filterParam(f.Name) },
+				func(s string) (string, error) { return s, checkParam(s) }),
 			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})
 	}
@@ -132,8 +133,8 @@ func (l *reader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
 	scope := catalog.NewScope(s, v.filters)
 	if n := scope.Count(); n > mostLists {
 		l.problem(v.at[s.Filter(scope[0].Filter).Key],
-			"the filters of %s make %d lists, one for each combination of their values, and %d are read at most", s.Name, n,
-			mostLists)
+			"the filters of %s make %d lists, one for each combination of their values, and %d are read at most",
+			s.Name, n, mostLists)
 	}
 	return scope
 }

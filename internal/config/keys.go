@@ -35,7 +35,8 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 		},
 		{
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
-			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase }, checkViewsDatabase),
+			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase },
+				checkViewsDatabase),
 			doc: `A second database with only the views, for people and BI tools. Readers of it need no right on the tables. ` +
 				"`dealhouse migrate` and every sync make it and keep it up to date. Empty: there is none.",
 		},
@@ -73,7 +74,8 @@ func financeKeys() []key {
 	return []key{
 		{
 			name: "overdue_after", in: inFinance, standard: written(catalog.DefaultOverdueAfter),
-			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour,
+				10*366*24*time.Hour),
 			doc: `How long after its sale a transaction should be in a payout; after that it is reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
@@ -86,12 +88,15 @@ payout in a currency are added up. A difference within the tolerance is still sh
 		},
 		{
 			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
-			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
-			doc: `A table or view of your own in the warehouse with what reached the bank: ` + "`dealhouse settlements import`" +
+			value: checked("the name of a table or a view",
+				func(v *values) *string { return &v.settlements }, checkTable),
+			doc: `A table or view of your own in the warehouse with what reached the bank: ` +
+				"`dealhouse settlements import`" +
 				` without
 a file reads it. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
 		},
-		journalKey("journal_pending", "cashback-pending", "pending cashback", func(j *Journal) *string { return &j.Pending }),
+		journalKey("journal_pending", "cashback-pending", "pending cashback",
+			func(j *Journal) *string { return &j.Pending }),
 		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet",
 			func(j *Journal) *string { return &j.Confirmed }),
 		journalKey("journal_after_payment", "after-payment",
@@ -99,7 +104,8 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 			func(j *Journal) *string { return &j.AfterPayment }),
 		journalKey("journal_payouts", "payouts-in-transit", "payouts that have not reached the bank yet",
 			func(j *Journal) *string { return &j.Payouts }),
-		journalKey("journal_revenue", "cashback-revenue", "earned cashback", func(j *Journal) *string { return &j.Revenue }),
+		journalKey("journal_revenue", "cashback-revenue", "earned cashback",
+			func(j *Journal) *string { return &j.Revenue }),
 		journalKey("journal_bank", "bank", "money that reached the bank", func(j *Journal) *string { return &j.Bank }),
 		journalKey("journal_fees", "bank-fees", "fees taken on the way to the bank",
 			func(j *Journal) *string { return &j.Fees }),
@@ -184,8 +190,9 @@ On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 		{
 			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
 			example: `"updatedAtLessThan"`,
-			value:   checked("a parameter name", func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
-			doc:     `Transactions changed before a time.`,
+			value: checked("a parameter name",
+				func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
+			doc: `Transactions changed before a time.`,
 		},
 		{
 			name: "page", in: inParams, standard: written(catalog.DefaultPage),
@@ -239,7 +246,8 @@ page cannot change meanwhile: one is enough.`,
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
 			value: duration(func(v *values) *time.Duration { return &v.overlap }, catalog.MinOverlap, 31*24*time.Hour),
-			doc: `How far before the newest loaded change the next run starts to read, at least "` + short(catalog.MinOverlap) +
+			doc: `How far before the newest loaded change the next run starts to read, at least "` +
+				short(catalog.MinOverlap) +
 				`". It
 catches rows that changed while they were read. A change that is read twice is loaded once.`,
 		},

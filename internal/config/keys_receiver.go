@@ -59,8 +59,9 @@ or no longer sends one that it used to send; "warehouse": the warehouse does not
 		},
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,
-			value: wordsOf("accounts with spaces between", func(v *values) *[]string { return &v.receiver.accounts }, nil),
-			doc:   `Send only events of these accounts, separated by spaces. "": all.`,
+			value: wordsOf("accounts with spaces between",
+				func(v *values) *[]string { return &v.receiver.accounts }, nil),
+			doc: `Send only events of these accounts, separated by spaces. "": all.`,
 		},
 		{
 			name: "streams", in: inReceiver, standard: `""`,
@@ -180,7 +181,8 @@ func checkTemplate(s string) error {
 	p := parse.New("template")
 	p.Mode = parse.SkipFuncCheck
 	if _, err := p.Parse(s, "", "", map[string]*parse.Tree{}); err != nil {
-		return fmt.Errorf("is not a template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
+		return fmt.Errorf("is not a template: %s",
+			strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
 	}
 	return nil
 }
