@@ -32,7 +32,7 @@ func checkIdentifier(s string) error {
 	return nil
 }
 
-// checkViewsDatabase accepts a database that is not the server's own, and none.
+// checkViewsDatabase accepts the name of a database that is not the server's own, and an empty one.
 func checkViewsDatabase(s string) error {
 	if slices.Contains([]string{"system", "information_schema"}, strings.ToLower(s)) {
 		return fmt.Errorf("must be a database of your own; %s is the server's", quote(s))
@@ -64,7 +64,7 @@ func checkParam(s string) error {
 	return nil
 }
 
-// checkTable accepts a table, with its database or without, and none.
+// checkTable accepts the name of a table, with its database or without, and an empty one.
 func checkTable(s string) error {
 	names := strings.Split(s, ".")
 	for _, name := range names {

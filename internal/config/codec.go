@@ -96,7 +96,7 @@ func duration(field func(*values) *time.Duration, least, most time.Duration) cod
 	})
 }
 
-// durations are several of them in one string, with spaces between; an empty string has none.
+// durations takes several durations in one string, with spaces between; an empty string has none.
 func durations(field func(*values) *[]time.Duration, least, most time.Duration) codec {
 	want := `durations with their units in one string, such as "1m 5m 30m"`
 	return of(want, []nodeKind{aString}, field, func(s string) (all []time.Duration, err error) {
@@ -110,7 +110,7 @@ func durations(field func(*values) *[]time.Duration, least, most time.Duration) 
 	})
 }
 
-// amounts are one in each currency, in its smallest unit, with spaces between; an empty string has none.
+// amounts takes an amount for each currency, in its smallest unit, with spaces between; an empty string has none.
 func amounts(field func(*values) *map[string]int64) codec {
 	want := `amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1"`
 	return of(want, []nodeKind{aString}, field, func(s string) (all map[string]int64, err error) {

@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
-// several rows. Nothing changes it.
+// vocabulary has every key, in the order of config.example.toml. A key that differs from table to table has several
+// rows. Nothing changes it.
 var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(),
 	accountKeys(), filterParamKeys(), streamKeys(), receiverKeys())
 
@@ -114,7 +114,7 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 	}
 }
 
-// journalKey is the code of an account of journal lines.
+// journalKey returns the key for the code of an account of journal lines.
 func journalKey(name, standard, about string, field func(*Journal) *string) key {
 	return key{
 		name: name, in: inFinance, standard: `"` + standard + `"`, example: "",
@@ -298,7 +298,7 @@ one, because some services issue keys that can only read payouts.`,
 	)
 }
 
-// schedules are the keys whose defaults differ from stream to stream.
+// schedules returns the keys whose defaults differ from stream to stream.
 func schedules(s *catalog.Stream) []key {
 	of := func(other *catalog.Stream) bool { return other == s }
 	//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
@@ -337,7 +337,7 @@ func streamsThat(are func(*catalog.Stream) bool) string {
 	return joined(list, "and")
 }
 
-// written is a default as TOML has it.
+// written returns a default as it is written in TOML.
 func written[T string | int | float64 | time.Duration](value T) string {
 	switch value := any(value).(type) {
 	case string:
@@ -349,5 +349,5 @@ func written[T string | int | float64 | time.Duration](value T) string {
 	}
 }
 
-// writtenSize is a default of whole mebibytes.
+// writtenSize returns a default that is a number of whole mebibytes.
 func writtenSize(bytes int64) string { return fmt.Sprintf(`"%dMiB"`, bytes>>20) }
