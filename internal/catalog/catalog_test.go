@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestInvariants holds what doc.go says of the streams.
+// TestInvariants checks what doc.go says of the streams.
 func TestInvariants(t *testing.T) {
 	for _, problem := range problems(streams) {
 		t.Error(problem)
@@ -117,7 +117,7 @@ func TestInvariantsCanFail(t *testing.T) {
 	}
 }
 
-// deepCopy is the catalog, to be spoiled.
+// deepCopy returns a copy of the catalog that tests may damage.
 func deepCopy() []Stream {
 	all := slices.Clone(streams)
 	for i := range all {
@@ -246,7 +246,7 @@ func fieldProblems(s *Stream, complain func(int, string, ...any)) {
 	}
 }
 
-// columnOf is the name that a field's column should have.
+// columnOf returns the name that a field's column should have.
 func columnOf(s *Stream, f Field) string {
 	if s.ByID && (f.JSON == "name" || f.JSON == "logo") {
 		return "retailer_" + f.JSON
@@ -310,8 +310,8 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 	}
 }
 
-// TestCatalogStandsAlone holds catalog-4: no import of this project, no assignment to what the package holds, and no
-// function that runs by itself.
+// TestCatalogStandsAlone checks catalog-4: the package imports nothing of this project, assigns nothing to what it
+// holds, and has no function that runs by itself.
 func TestCatalogStandsAlone(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {

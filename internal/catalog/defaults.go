@@ -3,7 +3,7 @@ package catalog
 import "time"
 
 // Defaults of settings that several packages need: the configuration writes them into its keys, and the syncer and the
-// warehouse take them for what was made without one. A default of the configuration alone stands in its key.
+// warehouse use them for a setting that is not given. A default that only the configuration needs is in its key.
 const (
 	DefaultRequestsPerSecond = 10.0             // of an account, all its streams together
 	DefaultTimeout           = 30 * time.Second // of one request with its body
@@ -14,21 +14,21 @@ const (
 
 	DefaultMaxDeleteRatio   = 0.2              // share of the live rows that a run may delete
 	DefaultMaxRejectedRatio = 0.05             // share of the records read that may be rejected
-	DefaultRunTimeout       = 6 * time.Hour    // of one run that is no backfill
+	DefaultRunTimeout       = 6 * time.Hour    // of one run that is not a backfill
 	DefaultOverlap          = 10 * time.Minute // how far before the watermark an incremental run asks again
 	MinOverlap              = 10 * time.Second // a service writes an updatedAt a little before others can read the row
 	DefaultReferenceLimit   = 500              // how many records that another stream names are asked for after a run
 	DefaultReferenceRetry   = 7 * 24 * time.Hour
 	DefaultResumeWithin     = 24 * time.Hour // how old the checkpoint of a walk may be to be continued
-	DefaultDeleteAfterLists = 2              // complete lists in a row that lack a row, before it is deleted
+	DefaultDeleteAfterLists = 2              // how many complete lists in a row must lack a row before it is deleted
 
-	// DefaultOverdueAfter is the age from which a sale should be in a payout: the 90 days after which services pay, and a
-	// month until the next payout.
+	// DefaultOverdueAfter is the age from which a sale should be in a payout: the 90 days after which services pay, and
+	// a month until the next payout.
 	DefaultOverdueAfter = 121 * 24 * time.Hour
 )
 
-// FutureTolerance is how far an updatedAt may lie ahead of the service's own time before it is worth a warning: the
-// clocks of one service differ.
+// FutureTolerance is how far an updatedAt may be after the service's own time before it is worth a warning: the clocks
+// of one service differ.
 const FutureTolerance = time.Hour
 
 // Defaults of the names of query parameters that the interface leaves open.

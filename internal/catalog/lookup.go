@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Find returns the stream of that name. Its error names those that there are.
+// Find returns the stream of that name. Its error names the streams that exist.
 func Find(name string) (*Stream, error) {
 	for i := range streams {
 		if streams[i].Name == name {
@@ -36,13 +36,13 @@ func Names() []string {
 	return names
 }
 
-// Payouts is the stream of payouts (catalog-7).
+// Payouts returns the stream of payouts (catalog-7).
 func Payouts() *Stream { return only(func(s *Stream) bool { return s.Payouts }) }
 
-// Transactions is the stream whose records payouts add up (catalog-7).
+// Transactions returns the stream whose records payouts add up (catalog-7).
 func Transactions() *Stream { return only((*Stream).NamesPayouts) }
 
-// only is the stream that is so. That there is exactly one is held by a test (catalog-7).
+// only returns the stream for which is is true. A test checks that there is exactly one (catalog-7).
 func only(is func(*Stream) bool) *Stream {
 	all := All()
 	return all[slices.IndexFunc(all, is)]
@@ -55,5 +55,5 @@ const (
 	StatusDeclined  = "DECLINED"
 )
 
-// Statuses are the known states of a transaction.
+// Statuses returns the known states of a transaction.
 func Statuses() []string { return []string{StatusPending, StatusConfirmed, StatusDeclined} }

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// TestNamesStandHereAlone walks the program: what hangs on the name of a stream is a fact of the stream, and belongs
-// into the catalog. The simulator has its own description; tests, examples and headings may name what they are about.
+// TestNamesStandHereAlone walks the program: what depends on the name of a stream is a fact about the stream,
+// and belongs in the catalog. The simulator has its own description; tests, examples and headings may name what
+// they are about.
 func TestNamesStandHereAlone(t *testing.T) {
 	t.Parallel()
 	files := map[string]int{}
@@ -45,7 +46,7 @@ func TestNamesStandHereAlone(t *testing.T) {
 	}
 }
 
-// TestNamesAreFound holds that test against code with names and without.
+// TestNamesAreFound checks that test with code that has names and code that has none.
 func TestNamesAreFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]int{
@@ -76,7 +77,7 @@ func TestNamesAreFound(t *testing.T) {
 }
 
 // A stream is named by a string that is its name or that of one of its tables, and by a statement that names it as a
-// table or as a value. Columns and words may be called like a stream.
+// table or as a value. Columns and words may have the name of a stream.
 var (
 	names      = `(?:` + strings.Join(Names(), "|") + `)`
 	tables     = names + `(?:_latest|_versions|_decided|_keys)?`
@@ -84,7 +85,7 @@ var (
 	nameInText = regexp.MustCompile(`\b(?:FROM|JOIN|INTO|TABLE|EXISTS)\s+` + tables + `\b|'` + names + `'`)
 )
 
-// namedStreams are the strings of a file that name a stream.
+// namedStreams returns the strings of a file that name a stream.
 func namedStreams(file *ast.File) (found []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

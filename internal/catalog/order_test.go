@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "append new fields to testdata/order.gol
 
 const orderFile = "testdata/order.golden"
 
-// TestFieldsAreAppended holds the second half of catalog-3: what has a place keeps it.
+// TestFieldsAreAppended checks the second half of catalog-3: a field never changes its place.
 func TestFieldsAreAppended(t *testing.T) {
 	text, err := os.ReadFile(orderFile)
 	if err != nil {
@@ -23,7 +23,7 @@ func TestFieldsAreAppended(t *testing.T) {
 		t.Error(problem)
 	}
 	switch want := writeOrder(now); {
-	case t.Failed(): // a field that moved is put back, not written down
+	case t.Failed(): // a field that moved must be put back, not recorded
 	case *update:
 		if err := os.WriteFile(orderFile, []byte(want), 0o600); err != nil {
 			t.Fatal(err)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Filter is a query parameter of a list operation by which the service gives a part of the list. It takes one value a
-// request.
+// Filter is a query parameter of a list operation with which the service returns a part of the list. It takes one value
+// in each request.
 type Filter struct {
 	Name   string // the name of the parameter, unless the service has another
 	Key    string // the key of the configuration, which takes several values
-	Column string // of the rows that the filter selects by; a list, when one of its elements is to be the value
-	Lower  bool   // values are alike whatever the case of their ASCII letters, and are sent in lower case
+	Column string // the column that the filter selects by; if it is a list, one of its elements must be the value
+	Lower  bool   // the case of ASCII letters does not matter, and values are sent in lower case
 	Upper  bool   // the same, sent in upper case
 	Words  string // what it is, for people
 }
@@ -25,10 +25,10 @@ var (
 	byCountry  = Filter{Name: "country", Key: "countries", Column: "countries", Upper: true, Words: "country"}
 )
 
-// Filters are all filters there are, each once.
+// Filters returns all filters, each once.
 func Filters() []Filter { return []Filter{byHostname, byRetailer, byCategory, byCountry} }
 
-// Filter is the filter of that name, nil when the stream has none.
+// Filter returns the filter of that name, or nil if the stream has none.
 func (s *Stream) Filter(name string) *Filter {
 	if i := slices.IndexFunc(s.Filters, func(f Filter) bool { return f.Name == name }); i >= 0 {
 		return &s.Filters[i]
@@ -36,12 +36,12 @@ func (s *Stream) Filter(name string) *Filter {
 	return nil
 }
 
-// Field is the index of the field with that column, or -1.
+// Field returns the index of the field with that column, or -1.
 func (s *Stream) Field(column string) int {
 	return s.index(func(f Field) bool { return f.Column == column })
 }
 
-// Normal is the value as it is sent and compared.
+// Normal returns the value as it is sent and compared.
 func (f Filter) Normal(value string) string {
 	switch {
 	case f.Lower:
@@ -61,17 +61,18 @@ func mapASCII(s string, from, to rune, by rune) string {
 	}, s)
 }
 
-// Condition is the values of a filter of which a row has one.
+// Condition is a filter with its values. A row must have one of these values.
 type Condition struct {
 	Filter string   `json:"filter"`
-	Values []string `json:"values"` // normal, sorted, none twice
+	Values []string `json:"values"` // normal, sorted, each once
 }
 
-// Scope is the part of a stream that is loaded: the rows for which each of its conditions holds. Without any it is all
-// of the stream. Conditions are in the order of Stream.Filters, so that equal scopes are written alike.
+// Scope is the part of a stream that is loaded: the rows for which each of its conditions is true. Without conditions
+// it is all of the stream. Conditions are in the order of Stream.Filters, so that equal scopes are written alike.
 type Scope []Condition
 
-// NewScope is the scope of a stream by the values of its filters, by name. Filters without values are none.
+// NewScope returns the scope of a stream that the values of its filters make. They are given by the names of the
+// filters. A filter without values is left out.
 func NewScope(s *Stream, values map[string][]string) Scope {
 	var scope Scope
 	for _, f := range s.Filters {
@@ -110,7 +111,7 @@ func ParseScope(text string) (scope Scope, err error) {
 	return scope, nil
 }
 
-// String is the scope for people: "hostname a.example or b.example, country DE".
+// String returns the scope for people: "hostname a.example or b.example, country DE".
 func (s Scope) String() string {
 	parts := make([]string, len(s))
 	for i, c := range s {
@@ -119,7 +120,7 @@ func (s Scope) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Brief is String with no more than three values of a filter.
+// Brief returns the same as String, with at most three values of each filter.
 func (s Scope) Brief() string {
 	const most = 3
 	short := slices.Clone(s)
@@ -131,7 +132,7 @@ func (s Scope) Brief() string {
 	return short.String()
 }
 
-// Or is the scope for people, or other words where it is all of the stream.
+// Or returns the scope for people, or the given words if it is all of the stream.
 func (s Scope) Or(everything string) string {
 	if len(s) == 0 {
 		return everything
@@ -139,8 +140,8 @@ func (s Scope) Or(everything string) string {
 	return s.String()
 }
 
-// Lists are the lists whose union is the scope, each as a value by the name of a filter. All of a stream is one list
-// without filters.
+// Lists returns the lists whose union is the scope. Each is given by a value for each filter, by the name of the
+// filter. All of a stream is one list without filters.
 func (s Scope) Lists() []map[string]string {
 	lists := []map[string]string{nil}
 	for _, c := range s {
@@ -159,7 +160,7 @@ func (s Scope) Lists() []map[string]string {
 	return lists
 }
 
-// Count is the number of Lists, cheap however many there are.
+// Count returns the number of Lists, without making them.
 func (s Scope) Count() int {
 	n := 1
 	for _, c := range s {

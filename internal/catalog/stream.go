@@ -31,10 +31,10 @@ func (f Field) Describe() string {
 	return text + " (API: " + f.JSON + ")"
 }
 
-// Nullable reports whether absence is kept as NULL. Strings and lists say it with their empty value.
+// Nullable reports whether absence is kept as NULL. In strings and lists it is shown by the empty value.
 func (f Field) Nullable() bool { return !f.Key && !types[f.Type].emptyCan }
 
-// ColumnType is the ClickHouse type of the field's column in tables and views.
+// ColumnType returns the ClickHouse type of the field's column in tables and views.
 func (f Field) ColumnType() string {
 	if f.Nullable() {
 		return "Nullable(" + types[f.Type].column + ")"
@@ -47,16 +47,16 @@ type Child struct {
 	JSON    string // name of the array in the record
 	Table   string // the view that people query
 	Comment string
-	Fields  []Field // the entry's fields; the Key field tells two entries of one record apart
+	Fields  []Field // the entry's fields; the Key field distinguishes two entries of one record
 	Inherit []Field // fields of the parent that every entry repeats
 }
 
-// AllFields are the columns of the child's table beside the parent's key: its own fields, then those of the parent.
+// AllFields returns the fields of the child's table beside the parent's key: its own, then those of the parent.
 func (c *Child) AllFields() []Field { return slices.Concat(c.Fields, c.Inherit) }
 
-// PackedSize is the bytes of an entry as it travels with its record, packed. They are a byte with a bit for each field
-// that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes of a Day, eight of
-// others.
+// PackedSize returns the number of bytes of an entry that is stored packed with its record. They are a byte with a bit
+// for each field that is absent (NullBits), and then the Fields in their order, lowest byte first: two bytes for a Day,
+// eight for others.
 func (c *Child) PackedSize() int {
 	size := 1
 	for _, f := range c.Fields {
@@ -65,7 +65,7 @@ func (c *Child) PackedSize() int {
 	return size
 }
 
-// PackedSize is the bytes of the field in an entry that travels packed.
+// PackedSize returns the number of bytes of the field in a packed entry.
 func (f Field) PackedSize() int {
 	if f.Type == Day {
 		return 2
@@ -97,7 +97,7 @@ type Stream struct {
 	DerivedKey bool
 	// ByID says that a record can also be read by its own address, Path/{key}.
 	ByID bool
-	// AllView names the view of every record that is known, with those that have left the list; set where ByID is.
+	// AllView names the view of every known record, including those that have left the list; set if ByID is set.
 	AllView string
 	// Filters are those of the list operation, by which a part of the stream can be loaded (catalog-12).
 	Filters []Filter
@@ -108,11 +108,11 @@ type Stream struct {
 	ByDay *ByDay
 	// Payouts says that the records are payouts: each adds up records of the stream that names it (catalog-7).
 	Payouts bool
-	// OrderedBy is the column, of a Time, by which the rows are stored before their key, so that those of some days are
-	// read without the others; "" where the key alone orders them (catalog-10).
+	// OrderedBy is the column, of a Time, by which the rows are sorted before their key, so that those of some days are
+	// read without the others; "" if they are sorted by the key alone (catalog-10).
 	OrderedBy string
-	// LookedUpBy are other columns by whose values single rows are looked for: each gives a view that has the value as its
-	// parameter.
+	// LookedUpBy are other columns by whose values single rows are looked up. Each of them gets a view that has the
+	// value as its parameter.
 	LookedUpBy []string
 	// OwnKey says that services give out API keys for this stream alone.
 	OwnKey bool
@@ -124,7 +124,7 @@ const (
 	KeyRuleColumn    = "product_key_rule"
 )
 
-// KeyColumn is the name of the key's column.
+// KeyColumn returns the name of the key's column.
 func (s *Stream) KeyColumn() string {
 	if s.DerivedKey {
 		return DerivedKeyColumn
@@ -132,7 +132,7 @@ func (s *Stream) KeyColumn() string {
 	return s.Fields[s.KeyField()].Column
 }
 
-// KeyType is the type of the key.
+// KeyType returns the type of the key.
 func (s *Stream) KeyType() Type {
 	if s.DerivedKey {
 		return UUID
@@ -140,18 +140,18 @@ func (s *Stream) KeyType() Type {
 	return s.Fields[s.KeyField()].Type
 }
 
-// KeyField is the index of the field that is the key, or -1 when the key is derived.
+// KeyField returns the index of the field that is the key, or -1 if the key is derived.
 func (s *Stream) KeyField() int { return s.index(func(f Field) bool { return f.Key }) }
 
-// VersionField is the index of the field that says when the record last changed upstream, or -1.
+// VersionField returns the index of the field that says when the record last changed upstream, or -1.
 func (s *Stream) VersionField() int { return s.index(func(f Field) bool { return f.Version }) }
 
-// OrderField is the index of the field of OrderedBy, or -1.
+// OrderField returns the index of the field of OrderedBy, or -1.
 func (s *Stream) OrderField() int {
 	return s.index(func(f Field) bool { return s.OrderedBy != "" && f.Column == s.OrderedBy })
 }
 
-// Reference is the field that is a key of the other stream; it is nil where there is none.
+// Reference returns the field that is a key of the other stream, or nil if there is none.
 func (s *Stream) Reference(to *Stream) *Field {
 	if i := s.index(func(f Field) bool { return f.RefersTo == to.Name }); i >= 0 {
 		return &s.Fields[i]
@@ -159,7 +159,7 @@ func (s *Stream) Reference(to *Stream) *Field {
 	return nil
 }
 
-// References are the fields that are keys of other streams.
+// References returns the fields that are keys of other streams.
 func (s *Stream) References() (fields []Field) {
 	for _, f := range s.Fields {
 		if f.RefersTo != "" {
@@ -169,8 +169,8 @@ func (s *Stream) References() (fields []Field) {
 	return fields
 }
 
-// NamesPayouts reports whether the records are sales, which say in which payout they are. Of this one stream (catalog-7)
-// sums are kept by day and by payout, and when each record was confirmed or declined.
+// NamesPayouts reports whether the records are sales, which say in which payout they are. For this one stream
+// (catalog-7), sums by day and by payout are kept, and when each record was confirmed or declined.
 func (s *Stream) NamesPayouts() bool { return s.Reference(Payouts()) != nil }
 
 // NamesDeals reports whether the records name records of other streams that can be asked for one by one.

@@ -69,7 +69,7 @@ type typeInfo struct {
 	wire     string // the ClickHouse type in the staging table
 	scale    int    // decimals, for decimal types
 	quiet    bool   // rounding leaves no record
-	emptyCan bool   // '' or [] says "absent" well enough, so the type is never Nullable
+	emptyCan bool   // '' or [] means absent, so the type is never Nullable
 }
 
 var types = [...]typeInfo{

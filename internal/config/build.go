@@ -58,12 +58,13 @@ func (l *reader) warehouse(v *values) Warehouse {
 		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
 		switch {
 		case checkIdentifier(source.database) != nil:
-			l.problem(at, "dsn: what stands for the database is no name of letters, digits and _; "+
+			l.problem(at, "dsn: the database name may contain only letters, digits and _; "+
 				"reserved characters in user and password are to be %%-encoded")
 		case !v.has("database"):
 			w.Database = source.database
 		case source.database != v.database:
-			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out", quote(v.database))
+			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out",
+				quote(v.database))
 		}
 	}
 	if views := w.ViewsDatabase; views != "" &&
@@ -74,7 +75,7 @@ func (l *reader) warehouse(v *values) Warehouse {
 	return w
 }
 
-// dataSource is what dsn says, or the file that it names.
+// dataSource returns what dsn says, or what the file says that it names.
 func (l *reader) dataSource(v *values) dataSource {
 	at, given := v.at["dsn"]
 	if v.dsn.file == "" {
@@ -98,7 +99,7 @@ func (l *reader) dataSource(v *values) dataSource {
 	return source
 }
 
-// server refuses what is not for the embedded engine, and pairs of which one is missing.
+// server reports settings that are not for the embedded engine, and pairs of which only one is set.
 func (l *reader) server(v *values, w Warehouse) {
 	if (w.CertFile == "") != (w.KeyFile == "") {
 		at, ok := v.at["key_file"]
@@ -217,15 +218,16 @@ func (l *reader) stream(a Account, account *values, s *scope) Stream {
 		out.Key = l.resolve(a.Name, name, v)
 		return out
 	}
-	// A stream that is off needs no key, so that an absent one is no problem.
+	// A stream that is off needs no key, so a missing one is not a problem.
 	out.Key, _, _ = l.tryResolve(v)
 	return out
 }
 
-// distinctParams refuses two names alike in one request: the service would see only one of the values.
+// distinctParams reports names that are used twice in one request: the service would see only one of the values.
 func (l *reader) distinctParams(v *values) {
 	cursor := param{"cursor", v.params.Cursor}
-	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter}, param{"updated_before", v.params.UpdatedBefore})
+	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter},
+		param{"updated_before", v.params.UpdatedBefore})
 	filters := []param{cursor}
 	for i, f := range catalog.Filters() {
 		filters = append(filters, param{f.Name, v.filterParams[i]})
@@ -233,7 +235,7 @@ func (l *reader) distinctParams(v *values) {
 	l.distinct(v, filters...)
 }
 
-// param is the name of a parameter, and the key that it is from.
+// param is the name of a parameter, and the key that sets it.
 type param struct{ key, name string }
 
 func (l *reader) distinct(v *values, params ...param) {

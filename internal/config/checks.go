@@ -32,7 +32,7 @@ func checkIdentifier(s string) error {
 	return nil
 }
 
-// checkViewsDatabase accepts a database that is not the server's own, and none.
+// checkViewsDatabase accepts the name of a database that is not the server's own, and an empty one.
 func checkViewsDatabase(s string) error {
 	if slices.Contains([]string{"system", "information_schema"}, strings.ToLower(s)) {
 		return fmt.Errorf("must be a database of your own; %s is the server's", quote(s))
@@ -64,12 +64,13 @@ func checkParam(s string) error {
 	return nil
 }
 
-// checkTable accepts a table, with its database or without, and none.
+// checkTable accepts the name of a table, with its database or without, and an empty one.
 func checkTable(s string) error {
 	names := strings.Split(s, ".")
 	for _, name := range names {
 		if s != "" && (len(names) > 2 || !identifierPattern.MatchString(name)) {
-			return fmt.Errorf("must be the name of a table or view, such as receipts or bank.receipts; %s is not", quote(s))
+			return fmt.Errorf("must be the name of a table or view, such as receipts or bank.receipts; %s is not",
+				quote(s))
 		}
 	}
 	return nil
@@ -151,7 +152,8 @@ func checkSchedule(s string) error {
 			return fmt.Errorf("%s names a time zone and no schedule%s", quote(s), hint)
 		}
 		if _, err := time.LoadLocation(zone); err != nil {
-			return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris", quote(zone))
+			return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris",
+				quote(zone))
 		}
 	}
 	parsed, err := cron.ParseStandard(s)

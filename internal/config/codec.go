@@ -96,7 +96,7 @@ func duration(field func(*values) *time.Duration, least, most time.Duration) cod
 	})
 }
 
-// durations are several of them in one string, with spaces between; an empty string has none.
+// durations takes several durations in one string, with spaces between; an empty string has none.
 func durations(field func(*values) *[]time.Duration, least, most time.Duration) codec {
 	want := `durations with their units in one string, such as "1m 5m 30m"`
 	return of(want, []nodeKind{aString}, field, func(s string) (all []time.Duration, err error) {
@@ -110,7 +110,7 @@ func durations(field func(*values) *[]time.Duration, least, most time.Duration) 
 	})
 }
 
-// amounts are one in each currency, in its smallest unit, with spaces between; an empty string has none.
+// amounts takes an amount for each currency, in its smallest unit, with spaces between; an empty string has none.
 func amounts(field func(*values) *map[string]int64) codec {
 	want := `amounts in the smallest units of their currencies in one string, such as "EUR=5 JPY=1"`
 	return of(want, []nodeKind{aString}, field, func(s string) (all map[string]int64, err error) {
@@ -119,7 +119,8 @@ func amounts(field func(*values) *map[string]int64) codec {
 			n, err := strconv.ParseInt(text, 10, 64)
 			code := len(currency) == 3 && strings.Trim(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 			if _, twice := all[currency]; err != nil || n < 0 || n > 1_000_000 || !code || twice {
-				return nil, fmt.Errorf("must be %s, each currency once and with 0 to 1000000 units; %s is not", want, quote(word))
+				return nil, fmt.Errorf("must be %s, each currency once and with 0 to 1000000 units; %s is not", want,
+					quote(word))
 			}
 			if all == nil {
 				all = map[string]int64{}
@@ -158,7 +159,8 @@ func size(field func(*values) *int64, least, most int64) codec {
 		n, err := parseSize(s)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("%s is not a size: write a number of bytes, or one with a unit such as \"256MiB\"", quote(s))
+			return 0, fmt.Errorf("%s is not a size: write a number of bytes, or one with a unit such as \"256MiB\"",
+				quote(s))
 		case n < least || n > most:
 			return 0, fmt.Errorf("must be from %d to %d bytes; %s is not", least, most, quote(s))
 		}

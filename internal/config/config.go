@@ -25,7 +25,7 @@ type Config struct {
 	// Finance holds the settings of the reconciliation of payouts.
 	Finance Finance
 
-	// Retention says how long what the program notes for itself is kept.
+	// Retention says how long the program keeps its own records.
 	Retention Retention
 
 	// Accounts are in the order of the file. It holds at least one account when Source.NeedAccounts was set; otherwise
@@ -44,29 +44,29 @@ type Receiver struct {
 	// Form is json, slack, teams, mail or ping.
 	Form string
 
-	// URL is that of all forms but mail, and Token goes with it. They and Password are resolved when Source.NeedAccounts
+	// URL is for all forms except mail, and Token goes with it. They and Password are resolved if Source.NeedAccounts
 	// or Source.NeedReceivers was set.
 	URL, Token, Password Secret
 
 	// Server is the host:port of a mail server, and TLS starttls, tls or none.
 	Server, TLS string
 
-	// User is that of the mail server; empty: it asks for none.
+	// User is the user name on the mail server; empty: the server asks for none.
 	User string
 
 	// From and To are mail addresses; To has several with commas.
 	From, To string
 
-	// Events, Accounts and Streams are what it wants to know.
+	// Events, Accounts and Streams are what it gets messages about.
 	Events, Accounts, Streams []string
 
-	// After is how many runs of a stream must fail in a row.
+	// After is how many runs of a stream must fail in a row before that is reported.
 	After int
 
-	// Template is a text/template; empty: what is built in.
+	// Template is a text/template; empty: the built-in message.
 	Template string
 
-	// AllowInsecure permits what is not encrypted to other machines.
+	// AllowInsecure permits unencrypted messages to other machines.
 	AllowInsecure bool
 }
 
@@ -80,7 +80,7 @@ func (c *Config) Account(name string) (Account, bool) {
 	return Account{}, false
 }
 
-// Daemon holds the settings of the long-running worker. The defaults of all settings stand in their keys (keys.go).
+// Daemon holds the settings of the long-running worker. The defaults of all settings are in their keys (keys.go).
 type Daemon struct {
 	// Listen is the host:port of metrics, health checks and the status page.
 	Listen string
@@ -102,11 +102,11 @@ type Daemon struct {
 	// Jitter is the longest delay of a run after its scheduled time.
 	Jitter time.Duration
 
-	// Grace is how long runs under way may go on after the daemon was asked to stop.
+	// Grace is how long runs under way may continue after the daemon was asked to stop.
 	Grace time.Duration
 
-	// Retry are the pauses before a stream whose run failed is tried again, one failure in a row after the other; none:
-	// it waits for its next time.
+	// Retry are the pauses before a stream whose run failed is tried again: after the first failure in a row, the
+	// second, and so on; none: it waits for its next scheduled time.
 	Retry []time.Duration
 }
 
@@ -114,7 +114,7 @@ type Daemon struct {
 type Finance struct {
 	// OverdueAfter is how long after its sale a transaction should be in a payout.
 	OverdueAfter time.Duration
-	// Tolerances are by how much a payout and its transactions may differ without anybody having to look: by currency, in
+	// Tolerances are by how much a payout and its transactions may differ before somebody must look: by currency, in
 	// its smallest unit.
 	Tolerances map[string]int64
 
@@ -134,8 +134,8 @@ type Account struct {
 	// Name is the first key column of every table: 1 to 63 of a-z, 0-9, _ and -.
 	Name string
 
-	// BaseURL is the origin of the API, with an optional path prefix and never a trailing slash. It is https, unless the
-	// host is this machine or AllowInsecure is set.
+	// BaseURL is the origin of the API, with an optional path prefix and never a trailing slash. It is https, unless
+	// the host is this machine or AllowInsecure is set.
 	BaseURL string
 
 	// Key is the account's API key. A stream may have another: use Stream.Key.
@@ -178,15 +178,15 @@ func (a Account) Stream(name string) (Stream, bool) {
 
 // Params are query parameter names; see config.example.toml for the names that a known live service uses.
 type Params struct {
-	UpdatedAfter  string            // lower border of the filter by updatedAt
-	UpdatedBefore string            // upper border of it
+	UpdatedAfter  string            // lower limit of the filter by updatedAt
+	UpdatedBefore string            // upper limit of it
 	Page          string            // takes nextPage
 	Cursor        string            // takes the cursor
 	Filters       map[string]string // take the values of a scope, by the name of the filter
 }
 
-// Stream is one stream of one account, with every setting filled in. A setting that the stream does not have holds its
-// zero value; which it has follows from the catalog.
+// Stream is one stream of one account, with every setting filled in. A setting that the stream does not have is zero;
+// the catalog says which ones it has.
 type Stream struct {
 	// Name is that of the catalog.
 	Name string
@@ -217,7 +217,7 @@ type Stream struct {
 	// MaxRejectedRatio is the share of records read, 0 to 1, that a run may reject.
 	MaxRejectedRatio float64
 
-	// RunTimeout bounds one run that is no backfill; 0 means that it may take as long as it likes.
+	// RunTimeout limits one run that is not a backfill; 0 means no limit.
 	RunTimeout time.Duration
 
 	// Overlap is how far before the watermark a run asks again (incremental streams).
@@ -226,14 +226,15 @@ type Stream struct {
 	// Resync is the schedule of the full re-read, in the form of Schedule (incremental streams).
 	Resync string
 
-	// InitialFrom is the updatedAt from which the first run reads, in UTC (incremental streams). The zero time:
-	// everything there is.
+	// InitialFrom is the updatedAt from which the first run reads, in UTC (incremental streams). The zero
+	// time: everything.
 	InitialFrom time.Time
 
-	// ReferenceLimit is how many records that this stream names and no list had are asked for after a run; 0 means none.
+	// ReferenceLimit is how many records that this stream names, and that no list had, are asked for after a run;
+	// 0 means none.
 	ReferenceLimit int
 
-	// ReferenceRetry is after which time a record that was not found is asked for again.
+	// ReferenceRetry is the time after which a record that was not found is asked for again.
 	ReferenceRetry time.Duration
 
 	// ResumeWithin is how old the checkpoint of a killed walk may be to be continued (walks); 0 means that every walk

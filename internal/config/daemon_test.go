@@ -43,7 +43,7 @@ func TestTolerances(t *testing.T) {
 	}
 }
 
-// The password is fetched for the command that needs it, and for no other.
+// The password is read for the command that needs it, and for no other.
 func TestDaemonPassword(t *testing.T) {
 	text := "[daemon]\nuser = \"ops\"\npassword = \"env:OPS\"\n" + acme
 	if d := mustLoad(t, source(text, acmeKey)).Daemon; d.Password.Resolved() || d.User != "ops" {

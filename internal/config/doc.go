@@ -3,8 +3,8 @@
 // Every key is described once, in keys.go: its name, the tables in which it may appear, its type with its limits, its
 // default, its meaning, and where its value goes. Strict decoding, environment variables, inheritance ([defaults] to
 // [[account]] to [account.streams.*]), error messages and the text of config.example.toml are derived from that
-// description. The names of the streams, their keys and their defaults come from the catalog, and what a
-// receiver may be from package receiver.
+// description. The names of the streams, their keys and their defaults come from the catalog. What a receiver may be
+// comes from package receiver.
 //
 // How a configuration is read:
 //

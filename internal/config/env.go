@@ -24,15 +24,15 @@ const (
 	onlyAccount = "default"
 )
 
-// servicePattern is what Kubernetes calls the variables of a service, except for the plain _PORT, which its value
-// tells.
+// servicePattern matches the variables that Kubernetes makes for a service, except for the plain _PORT: that is
+// recognised by its value.
 var servicePattern = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
-// otherPrograms are the variables of our name that are not for this package. Those of the embedded engine are read by
-// the engine.
+// otherPrograms returns the DEALHOUSE_ variables that are not for this package. The embedded engine reads those
+// that are for it.
 func otherPrograms() []string { return []string{envFile, "DEALHOUSE_CHDB_LIBRARY"} }
 
-// singleVariable is the variable that gives a key to the only account.
+// singleVariable returns the variable that gives a key to the only account.
 func singleVariable(key string) string {
 	switch key {
 	case "name":
@@ -45,8 +45,8 @@ func singleVariable(key string) string {
 }
 
 // parseEnv makes a map of os.Environ. A variable that is set to nothing counts as not set: compose files and shells
-// leave such ones behind. A line break at the end is none of the value: editors and shells leave it in the files from
-// which Kubernetes and others make variables.
+// leave such variables behind. A line break at the end is not part of the value: editors and shells leave it in the
+// files from which Kubernetes and others make variables.
 func parseEnv(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -59,11 +59,11 @@ func parseEnv(environ []string) map[string]string {
 	return env
 }
 
-// overrides puts environment variables into the tree, as if they stood in the file.
+// overrides puts environment variables into the tree, as if they were in the file.
 type overrides struct {
 	*findings
 	env   map[string]string
-	known []string // other variables that concern other programs
+	known []string // more variables that are for other programs
 
 	targets map[string][]target
 }
@@ -90,7 +90,7 @@ func (o *overrides) apply(root *node) {
 			at := position{env: name}
 			table := targets[0].open()
 			if table == nil {
-				continue // the walk reports what stands there instead of a table
+				continue // the walk reports what is there instead of a table
 			}
 			table.set(targets[0].key, at, &node{kind: fromEnv, at: at, text: o.env[name]})
 		case len(targets) > 1 && targets[0].text == targets[1].text:
@@ -132,7 +132,8 @@ func (o *overrides) references(root *node) []string {
 	// A variable may name another variable.
 	for name, value := range o.env {
 		if r, err := parseReference(value); err == nil && strings.HasPrefix(name, envPrefix) &&
-			(strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, envReceiver)) && r.scheme == fromEnvironment {
+			(strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, envReceiver)) &&
+			r.scheme == fromEnvironment {
 			list = append(list, r.target)
 		}
 	}
@@ -145,7 +146,7 @@ var receiverSecrets = []string{"url", "token", "password"}
 // accountNodes lists the tables of accounts.
 func accountNodes(root *node) []*node { return itemNodes(root, "account") }
 
-// itemNodes lists the tables of a repeated one.
+// itemNodes lists the tables of a repeated table.
 func itemNodes(root *node, name string) []*node {
 	list, ok := root.keys[name]
 	if !ok {
@@ -201,10 +202,11 @@ func (o *overrides) instead(root *node, variable string) string {
 	if variable == envAccount || len(accounts) == 0 || accountName(accounts[0]) == "" {
 		return ""
 	}
-	return fmt.Sprintf("; use %s", envName("account", accountName(accounts[0]), strings.TrimPrefix(variable, envPrefix)))
+	return fmt.Sprintf("; use %s", envName("account", accountName(accounts[0]),
+		strings.TrimPrefix(variable, envPrefix)))
 }
 
-// accountName is the name of an account in the tree, or empty when it is none.
+// accountName returns the name of an account in the tree, or "" if it is not a valid one.
 func accountName(account *node) string {
 	n := account.keys["name"]
 	if n == nil || n.kind != aString && n.kind != fromEnv || checkAccountName(n.text) != nil {
@@ -245,7 +247,7 @@ func (o *overrides) collect(s section, path, env []string, open func() *node) {
 	}
 }
 
-// envName is the variable of a key: DEALHOUSE_ and the way to it in capitals.
+// envName returns the variable of a key: DEALHOUSE_ and the path of the key in capitals.
 func envName(path ...string) string {
 	name := strings.ToUpper(strings.Join(path, "_"))
 	return envPrefix + strings.NewReplacer("-", "_", ".", "_").Replace(name)

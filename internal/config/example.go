@@ -67,7 +67,7 @@ func (e *exampleWriter) key(s section, k key) {
 	}
 }
 
-// commented is how the lines of a table begin that is not there by default.
+// commented returns what the lines of a table begin with: a # if the table is not there by default.
 func commented(s section) string {
 	if s.fresh {
 		return "#   "
@@ -75,7 +75,7 @@ func commented(s section) string {
 	return ""
 }
 
-// exampleDefault says what the default is where the line of the key does not.
+// exampleDefault says what the default is if the line of the key does not.
 func exampleDefault(k key) string {
 	switch {
 	case k.required:

@@ -33,7 +33,7 @@ func TestExampleFileIsCurrent(t *testing.T) {
 	}
 }
 
-// commentedKey is a key of the example that is commented out.
+// commentedKey matches a key of the example that is commented out.
 var commentedKey = regexp.MustCompile(`(?m)^# ([a-z_]+ = .*)$`)
 
 func exampleSource(text string) Source {
@@ -41,7 +41,7 @@ func exampleSource(text string) Source {
 }
 
 func TestExampleLoads(t *testing.T) {
-	// Everything in it is a default, so that it equals the least configuration.
+	// Every value in it is a default, so that it equals the smallest configuration.
 	got := mustLoad(t, exampleSource(Example()))
 	if diff := cmp.Diff(standardConfig(), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -51,7 +51,7 @@ func TestExampleLoads(t *testing.T) {
 func TestExampleUncommented(t *testing.T) {
 	got := mustLoad(t, exampleSource(commentedKey.ReplaceAllString(Example(), "$1")))
 	want := standardConfig()
-	// These are samples and not defaults: the example says so.
+	// These values are samples and not defaults: the example says so.
 	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
 	want.Lineage = Lineage{URL: "https://marquez:5000/api/v1/lineage", Key: NewSecret("k-lineage"),
 		Namespace: "shop-warehouse"}
@@ -96,8 +96,8 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	}
 }
 
-// TestEveryKeyHasAVariable holds the promise that any value can be overridden: the file sets nothing, and each
-// variable, alone, is understood.
+// TestEveryKeyHasAVariable checks the promise that any value can be overridden: the file sets nothing, and each
+// variable works without the others.
 func TestEveryKeyHasAVariable(t *testing.T) {
 	o := overrides{findings: &findings{}, targets: map[string][]target{}}
 	root, err := parseTree(FileName, []byte(acme))

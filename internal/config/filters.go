@@ -35,7 +35,8 @@ func filterParamKeys() []key {
 		list = append(list, key{
 			name: f.Name, in: inParams, standard: written(f.Name),
 			value: of("a string: a parameter name", []nodeKind{aString},
-				func(v *values) *string { return v.filterParam(f.Name) }, func(s string) (string, error) { return s, checkParam(s) }),
+				func(v *values) *string { return v.filterParam(f.Name) },
+				func(s string) (string, error) { return s, checkParam(s) }),
 			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})
 	}
@@ -56,7 +57,7 @@ not match leave the view with the next complete list; many at once need consent,
 	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
 }
 
-// texts are the values of a filter: an array of strings, or, of an environment variable, such an array as JSON or
+// texts takes the values of a filter: an array of strings or, in an environment variable, such an array as JSON, or
 // values with commas between them.
 func texts(f catalog.Filter) codec {
 	want := "an array of strings such as " + filterExamples[f.Name]
@@ -88,7 +89,7 @@ func texts(f catalog.Filter) codec {
 	}}
 }
 
-// filterParam is where the name of the parameter of a filter goes. The array is copied with the values.
+// filterParam returns the place of the name of a filter's parameter. The array is copied with the values.
 func (v *values) filterParam(filter string) *string {
 	for i, f := range catalog.Filters() {
 		if f.Name == filter {
@@ -98,7 +99,7 @@ func (v *values) filterParam(filter string) *string {
 	panic("config: no filter " + filter)
 }
 
-// filterParamNames are the names of the parameters by the names of their filters.
+// filterParamNames returns the names of the parameters, by the names of their filters.
 func (v *values) filterParamNames() map[string]string {
 	names := map[string]string{}
 	for i, f := range catalog.Filters() {
@@ -127,18 +128,18 @@ func checkFilterValue(f catalog.Filter, value string) error {
 	return nil
 }
 
-// scopeOf is the scope of a stream by its filters.
+// scopeOf returns the scope of a stream that its filters make.
 func (l *reader) scopeOf(s *catalog.Stream, v *values) catalog.Scope {
 	scope := catalog.NewScope(s, v.filters)
 	if n := scope.Count(); n > mostLists {
 		l.problem(v.at[s.Filter(scope[0].Filter).Key],
-			"the filters of %s make %d lists, one for each combination of their values, and %d are read at most", s.Name, n,
-			mostLists)
+			"the filters of %s make %d lists, one for each combination of their values, and %d are read at most",
+			s.Name, n, mostLists)
 	}
 	return scope
 }
 
-// arrayText is an array of strings as JSON; false when it holds something else.
+// arrayText returns an array of strings as JSON, or false if it holds something else.
 func arrayText(n *node) (string, bool) {
 	all := make([]string, len(n.items))
 	for i, item := range n.items {

@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// TestScope: the filters of a stream become its scope, whichever way they are given.
+// TestScope checks that the filters of a stream become its scope, in whichever way they are given.
 func TestScope(t *testing.T) {
 	stream := func(name, keys string) string { return acme + "[account.streams." + name + "]\n" + keys + "\n" }
 	for _, test := range []struct{ name, file, env, stream, want string }{
@@ -75,7 +75,7 @@ func TestScopeProblems(t *testing.T) {
 	}
 }
 
-// TestConfigsShareNoScope holds config-1 for the filters of two accounts of one file.
+// TestConfigsShareNoScope checks config-1 for the filters of two accounts of one file.
 func TestConfigsShareNoScope(t *testing.T) {
 	file := strings.ReplaceAll(acme, "acme", "first") + "[account.streams.coupons]\nhostnames = [\"a.example\"]\n" +
 		acme + "[account.params]\nhostname = \"host\"\n[account.streams.coupons]\nhostnames = [\"b.example\"]\n"

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad holds that Load never panics, and gives either a Config or *Problems, whatever the file and the environment
-// are. Run it with -fuzzminimizetime=10x: to minimize a whole file takes Go a minute each time.
+// FuzzLoad checks that Load never panics, and returns either a Config or *Problems, whatever the file and the
+// environment contain. Run it with -fuzzminimizetime=10x: otherwise Go needs a minute to minimize each file.
 func FuzzLoad(f *testing.F) {
 	wrong, err := os.ReadFile(filepath.Join("testdata", "everything-wrong.toml"))
 	if err != nil {
@@ -42,7 +42,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// checkConfig checks what the users of a Config rely on.
+// checkConfig checks what the users of a Config depend on.
 func checkConfig(t *testing.T, c *Config, need bool) {
 	t.Helper()
 	if need && len(c.Accounts) == 0 {

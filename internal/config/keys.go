@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// vocabulary is every key there is, in the order of config.example.toml. A key that differs from table to table has
-// several rows. Nothing changes it.
+// vocabulary has every key, in the order of config.example.toml. A key that differs from table to table has several
+// rows. Nothing changes it.
 var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(),
 	accountKeys(), paramKeys(), filterParamKeys(), runKeys(), streamKeys(), receiverKeys())
 
@@ -35,7 +35,8 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 		},
 		{
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
-			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase }, checkViewsDatabase),
+			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase },
+				checkViewsDatabase),
 			doc: `A second database with only the views, for people and BI tools. Readers of it need no right on the tables. ` +
 				"`dealhouse migrate` and every sync make it and keep it up to date. Empty: there is none.",
 		},
@@ -73,7 +74,8 @@ func financeKeys() []key {
 	return []key{
 		{
 			name: "overdue_after", in: inFinance, standard: written(catalog.DefaultOverdueAfter),
-			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour, 10*366*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour,
+				10*366*24*time.Hour),
 			doc: `How long after its sale a transaction should be in a payout; after that it is reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
@@ -86,12 +88,15 @@ payout in a currency are added up. A difference within the tolerance is still sh
 		},
 		{
 			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
-			value: checked("the name of a table or a view", func(v *values) *string { return &v.settlements }, checkTable),
-			doc: `A table or view of your own in the warehouse with what reached the bank: ` + "`dealhouse settlements import`" +
+			value: checked("the name of a table or a view",
+				func(v *values) *string { return &v.settlements }, checkTable),
+			doc: `A table or view of your own in the warehouse with what reached the bank: ` +
+				"`dealhouse settlements import`" +
 				` without
 a file reads it. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
 		},
-		journalKey("journal_pending", "cashback-pending", "pending cashback", func(j *Journal) *string { return &j.Pending }),
+		journalKey("journal_pending", "cashback-pending", "pending cashback",
+			func(j *Journal) *string { return &j.Pending }),
 		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet",
 			func(j *Journal) *string { return &j.Confirmed }),
 		journalKey("journal_after_payment", "after-payment",
@@ -99,7 +104,8 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 			func(j *Journal) *string { return &j.AfterPayment }),
 		journalKey("journal_payouts", "payouts-in-transit", "payouts that have not reached the bank yet",
 			func(j *Journal) *string { return &j.Payouts }),
-		journalKey("journal_revenue", "cashback-revenue", "earned cashback", func(j *Journal) *string { return &j.Revenue }),
+		journalKey("journal_revenue", "cashback-revenue", "earned cashback",
+			func(j *Journal) *string { return &j.Revenue }),
 		journalKey("journal_bank", "bank", "money that reached the bank", func(j *Journal) *string { return &j.Bank }),
 		journalKey("journal_fees", "bank-fees", "fees taken on the way to the bank",
 			func(j *Journal) *string { return &j.Fees }),
@@ -108,7 +114,7 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 	}
 }
 
-// journalKey is the code of an account of journal lines.
+// journalKey returns the key for the code of an account of journal lines.
 func journalKey(name, standard, about string, field func(*Journal) *string) key {
 	return key{
 		name: name, in: inFinance, standard: `"` + standard + `"`, example: "",
@@ -190,8 +196,9 @@ func paramKeys() []key {
 		{
 			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
 			example: `"updatedAtLessThan"`,
-			value:   checked("a parameter name", func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
-			doc:     `Transactions changed before a time.`,
+			value: checked("a parameter name",
+				func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
+			doc: `Transactions changed before a time.`,
 		},
 		{
 			name: "page", in: inParams, standard: written(catalog.DefaultPage),
@@ -245,7 +252,8 @@ page cannot change meanwhile: one is enough.`,
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
 			value: duration(func(v *values) *time.Duration { return &v.overlap }, catalog.MinOverlap, 31*24*time.Hour),
-			doc: `How far before the newest loaded change the next run starts to read, at least "` + short(catalog.MinOverlap) +
+			doc: `How far before the newest loaded change the next run starts to read, at least "` +
+				short(catalog.MinOverlap) +
 				`". It
 catches rows that changed while they were read. A change that is read twice is loaded once.`,
 		},
@@ -301,7 +309,7 @@ one, because some services issue keys that can only read payouts.`,
 	)
 }
 
-// schedules are the keys whose defaults differ from stream to stream.
+// schedules returns the keys whose defaults differ from stream to stream.
 func schedules(s *catalog.Stream) []key {
 	of := func(other *catalog.Stream) bool { return other == s }
 	//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
@@ -340,7 +348,7 @@ func streamsThat(are func(*catalog.Stream) bool) string {
 	return joined(list, "and")
 }
 
-// written is a default as TOML has it.
+// written returns a default as it is written in TOML.
 func written[T string | int | float64 | time.Duration](value T) string {
 	switch value := any(value).(type) {
 	case string:
@@ -352,5 +360,5 @@ func written[T string | int | float64 | time.Duration](value T) string {
 	}
 }
 
-// writtenSize is a default of whole mebibytes.
+// writtenSize returns a default that is a number of whole mebibytes.
 func writtenSize(bytes int64) string { return fmt.Sprintf(`"%dMiB"`, bytes>>20) }

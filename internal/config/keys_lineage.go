@@ -22,14 +22,15 @@ type Lineage struct {
 	// Namespace is that of the jobs. Default dealhouse.
 	Namespace string
 
-	// Parent is the run of another program that has started this one: namespace, job and the id of the run. Empty: none.
+	// Parent is the run of another program that has started this one: namespace, job and the id of the
+	// run. Empty: none.
 	ParentNamespace, ParentJob, ParentRun string
 }
 
 // On says whether events are sent.
 func (l Lineage) On() bool { return l.URL != "" || l.File != "" }
 
-// Variables that all programs have which send OpenLineage events. They count where the configuration is silent.
+// Variables that all programs which send OpenLineage events have. They count if the configuration says nothing.
 const (
 	envLineageURL       = "OPENLINEAGE_URL"
 	envLineagePath      = "OPENLINEAGE_ENDPOINT"
@@ -89,7 +90,8 @@ func parseLineageTarget(text string) (lineageTarget, error) {
 	return lineageTarget{url: strings.TrimRight(text, "/")}, nil
 }
 
-// lineage is what the table says, and where it is silent the variables that all such programs have.
+// lineage returns what the table says. What the table leaves out is taken from the variables that all such
+// programs have.
 func (l *reader) lineage(v *values) Lineage {
 	out := Lineage{Namespace: v.lineageNamespace}
 	target, at := v.lineageTo, v.at["to"]
@@ -117,7 +119,7 @@ func (l *reader) lineage(v *values) Lineage {
 	if out.Namespace == "" {
 		out.Namespace = lineageNamespace
 	}
-	// Who starts this program names itself as namespace/job/run. What is not of that form is nobody's.
+	// A program that starts this one names itself as namespace/job/run. What is not of that form is ignored.
 	parts := strings.Split(l.env[envLineageParent], "/")
 	if n := len(parts); n >= 3 && uuid.Validate(parts[n-1]) == nil {
 		out.ParentNamespace, out.ParentJob, out.ParentRun = strings.Join(parts[:n-2], "/"), parts[n-2], parts[n-1]

@@ -59,8 +59,9 @@ or no longer sends one that it used to send; "warehouse": the warehouse does not
 		},
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,
-			value: wordsOf("accounts with spaces between", func(v *values) *[]string { return &v.receiver.accounts }, nil),
-			doc:   `Send only events of these accounts, separated by spaces. "": all.`,
+			value: wordsOf("accounts with spaces between",
+				func(v *values) *[]string { return &v.receiver.accounts }, nil),
+			doc: `Send only events of these accounts, separated by spaces. "": all.`,
 		},
 		{
 			name: "streams", in: inReceiver, standard: `""`,
@@ -135,7 +136,7 @@ func oneOf(known []string) func(string) error {
 	}
 }
 
-// wordsOf are words in one string, with spaces between; known are those that there are, nil: names of accounts.
+// wordsOf takes words in one string, with spaces between. known are the words that exist; nil: names of accounts.
 func wordsOf(want string, field func(*values) *[]string, known []string) codec {
 	return of("a string: "+want, []nodeKind{aString}, field, func(s string) ([]string, error) {
 		words := strings.Fields(s)
@@ -175,12 +176,13 @@ func unlessEmpty(s string, err error) error {
 	return fmt.Errorf("%w; %s is not", err, quote(s))
 }
 
-// checkTemplate checks the grammar. What it is given is checked where it is filled in.
+// checkTemplate checks the grammar only. Whether its fields exist is checked where it is filled in.
 func checkTemplate(s string) error {
 	p := parse.New("template")
 	p.Mode = parse.SkipFuncCheck
 	if _, err := p.Parse(s, "", "", map[string]*parse.Tree{}); err != nil {
-		return fmt.Errorf("is not a template: %s", strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
+		return fmt.Errorf("is not a template: %s",
+			strings.TrimPrefix(strings.ReplaceAll(err.Error(), "template:", ""), " "))
 	}
 	return nil
 }
@@ -255,12 +257,12 @@ func (l *reader) receiverSecret(v *values, key string, from reference) Secret {
 	return secret
 }
 
-// fitsForm refuses keys that the form of a receiver has no use for, and asks for those that it needs.
+// fitsForm reports keys that the form of a receiver has no use for, and keys that it needs and that are missing.
 func (l *reader) fitsForm(s *scope) {
 	v, r := s.values, s.values.receiver
 	form, known := receiver.Find(r.form)
 	if !known {
-		return // it is reported as missing, or as none that there is
+		return // it is reported as missing, or as unknown
 	}
 	for _, name := range form.Needs {
 		if !v.has(name) {

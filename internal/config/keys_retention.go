@@ -5,26 +5,27 @@ import (
 	"time"
 )
 
-// Retention says how long what the program notes for itself, and the past of deals, is kept; zero: forever. What is
+// Retention says how long the program keeps its own records and the earlier versions of deals; zero: forever. What is
 // loaded is always kept.
 type Retention struct {
-	// Runs are kept for so long after they began.
+	// Runs is how long runs are kept after they began.
 	Runs time.Duration
 
-	// Rejects of transactions that are settled are kept for so long after they were met last.
+	// Rejects is how long settled rejects of transactions are kept after they were last met.
 	Rejects time.Duration
 
-	// Findings about payouts that were resolved are kept for so long after that.
+	// Findings is how long findings about payouts are kept after they were resolved.
 	Findings time.Duration
 
-	// DealVersions are those of promotions, coupons and cashback offers that a later one replaced, kept for so long after
-	// that.
+	// DealVersions is how long versions of promotions, coupons and cashback offers are kept after a later one
+	// replaced them.
 	DealVersions time.Duration
 }
 
 const docRetention = "How long dealhouse keeps its own records. Loaded data and its history (but see deal_versions), acknowledgements, closed months and the actions of operators are kept for ever. See deploy/README.md."
 
-// leastRetention is the shortest time for which something may be kept: what people look for after a holiday is there.
+// leastRetention is the shortest time for which something may be kept: what people look for after a holiday
+// must be there.
 const leastRetention = 30 * 24 * time.Hour
 
 func retentionKeys() []key {
@@ -56,7 +57,7 @@ transactions and payouts and the prices of products always are.`,
 	}
 }
 
-// kept is a duration of retention: nothing, which means forever, or long enough.
+// kept takes a duration of retention: zero, which means forever, or one that is long enough.
 func kept(field func(*values) *time.Duration) codec {
 	c := duration(field, 0, 100*366*24*time.Hour)
 	set := c.set

@@ -10,7 +10,7 @@ import (
 
 const lineageRun = "01890a5d-ac96-774b-bcce-b302099a8057"
 
-// TestLineage reads who is told of runs, from the file and from the variables that other programs have too.
+// TestLineage reads who receives events about runs, from the file and from the variables that other programs have too.
 func TestLineage(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

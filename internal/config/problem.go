@@ -32,7 +32,7 @@ type Problem struct {
 	Line, Column int    // from 1, in characters; 0 when the file as a whole is meant
 	Env          string // the environment variable, when the problem is in one
 	Message      string // for a person; never holds a secret
-	Advice       string // what to do, where the message needs lines of its own for it; often empty
+	Advice       string // what to do, if that needs lines of its own; often empty
 }
 
 // String is "file:line:col: message" or "environment variable NAME: message", with the advice, in one line.
@@ -49,7 +49,7 @@ func (p Problem) lines() []string {
 	return append([]string{text}, strings.Split(p.Advice, "\n")...)
 }
 
-// Warning is something that works and should be changed nevertheless.
+// Warning is something that works, but should be changed.
 type Warning Problem
 
 // String has the form of Problem.String.
@@ -58,7 +58,7 @@ func (w Warning) String() string { return Problem(w).String() }
 // Problems is the error of Load: everything that is wrong, at least one.
 type Problems struct{ list []Problem } //nolint:errname // the callers know it by this name; each Problem in it is no error by itself
 
-// Error gives each problem a line, or some with its advice.
+// Error gives each problem a line, or several lines if it has advice.
 func (p *Problems) Error() string { return strings.Join(p.Lines(), "\n") }
 
 // Lines returns the lines of Error.
@@ -77,7 +77,7 @@ func (p *Problems) All() []Problem { return slices.Clone(p.list) }
 type findings struct {
 	problems []Problem
 	warnings []Warning
-	missing  func(Problem) // of Source
+	missing  func(Problem) // Source.Missing
 }
 
 func (f *findings) problem(at position, format string, args ...any) {
@@ -89,7 +89,7 @@ func (f *findings) problem(at position, format string, args ...any) {
 	f.problems = append(f.problems, found)
 }
 
-// isElsewhere reports that what is put into the text of a problem is the error of a secret that is not on this machine.
+// isElsewhere reports whether an argument of a problem is the error of a secret that is not on this machine.
 func isElsewhere(arg any) bool {
 	err, is := arg.(error)
 	if is {

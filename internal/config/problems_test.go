@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEverythingWrong holds config-2: one call reports all there is to report, in the order of the file.
+// TestEverythingWrong checks config-2: one call reports all problems, in the order of the file.
 func TestEverythingWrong(t *testing.T) {
 	input := filepath.Join("testdata", "everything-wrong.toml")
 	golden := filepath.Join("testdata", "everything-wrong.golden")

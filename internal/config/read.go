@@ -27,17 +27,17 @@ type Source struct {
 	KnownEnv []string
 
 	// NeedAccounts says that the command talks to the API: at least one account must exist, and all keys are resolved.
-	// Otherwise keys stay unresolved, and everything that is configured is validated all the same.
+	// Otherwise keys stay unresolved. In both cases everything that is configured is validated.
 	NeedAccounts bool
 
 	// NeedDaemon says that the command serves the daemon's port: its password is resolved.
 	NeedDaemon bool
 
-	// NeedReceivers says that the command tells receivers something: their secrets are resolved. NeedAccounts does that
-	// too.
+	// NeedReceivers says that the command sends something to receivers: their secrets are resolved. NeedAccounts
+	// does that too.
 	NeedReceivers bool
-	// Missing, if set, is told of each secret that is not on this machine: a variable that is not set, a file that cannot
-	// be read. If it is set, a missing secret is no problem and stays unresolved.
+	// Missing, if set, is called for each secret that is not on this machine: a variable that is not set, a file that
+	// cannot be read. A missing secret is then not a problem and stays unresolved.
 	Missing func(Problem)
 
 	// ReadFile reads a file and returns its permissions. Default: the file system.
@@ -82,7 +82,7 @@ func (l *reader) readAll() *Config {
 	return l.build(top)
 }
 
-// tree reads the file, if there is one. It returns nil after a problem that leaves nothing to look at.
+// tree reads the file, if there is one. After a problem that leaves nothing to look at it returns nil.
 func (l *reader) tree() *node {
 	path, named := l.src.Path, "--config"
 	if path == "" {
@@ -116,7 +116,7 @@ func namedBy(what string) string {
 	return " that " + what + " names"
 }
 
-// ReadFile reads a file of the file system, of bounded length, and tells its permissions.
+// ReadFile reads a file of the file system, and returns its permissions. A file above largestFile is an error.
 func ReadFile(path string) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if err != nil {

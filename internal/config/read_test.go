@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// standardAccount is what acme comes to.
+// standardAccount is the account that acme results in.
 func standardAccount() Account {
 	key := NewSecret("k-acme")
 	stream := func(name, schedule string) Stream {
@@ -25,7 +25,7 @@ func standardAccount() Account {
 		stream("promotions", "7 * * * *"), stream("coupons", "12 * * * *"), stream("cashback_offers", "17 * * * *"),
 		transactions, stream("payouts", "0 6 * * *"), products,
 	}
-	for _, s := range catalog.All()[len(streams):] { // those that come later
+	for _, s := range catalog.All()[len(streams):] { // all the others
 		streams = append(streams, stream(s.Name, s.Schedule))
 	}
 	return Account{

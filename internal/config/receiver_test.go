@@ -14,7 +14,8 @@ import (
 
 const oneAccount = "[[account]]\nname = \"acme\"\nbase_url = \"https://api.example.com\"\napi_key = \"env:KEY\"\n"
 
-// The example of a receiver says what one may be: with what other forms have, it is refused, and without it is one.
+// The example of a receiver says which keys it may have: with keys of other forms it is refused, and without them
+// it is accepted.
 func TestReceiverOfTheExample(t *testing.T) {
 	t.Parallel()
 	_, receiver, _ := strings.Cut(Example(), "#   [[receiver]]\n")
@@ -42,7 +43,7 @@ func TestReceivers(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		env  []string
-		want string // part of the one problem; "": it is good
+		want string // part of the one problem; "": the receiver is accepted
 	}{
 		"a webhook":       {hook, []string{"HOOK=https://example.com/x"}, ""},
 		"on this machine": {hook, []string{"HOOK=http://127.0.0.1:8080/x"}, ""},
@@ -93,7 +94,7 @@ func TestReceivers(t *testing.T) {
 	}
 }
 
-// Whatever a receiver may be is explained where it is configured.
+// Every key that a receiver may have is explained where receivers are configured.
 func TestReceiversAreExplained(t *testing.T) {
 	t.Parallel()
 	docs := map[string]string{}
@@ -119,7 +120,7 @@ func TestReceiversAreExplained(t *testing.T) {
 	}
 }
 
-// The password of the daemon's port is none of a receiver's.
+// The password of the daemon's port is not used for any receiver.
 func TestReceiverInheritsNothing(t *testing.T) {
 	t.Parallel()
 	src := source("[daemon]\nuser = \"ops\"\npassword = \"env:DAEMON\"\n"+oneAccount+

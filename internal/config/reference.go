@@ -24,7 +24,7 @@ const (
 var (
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-	// plainVariablePattern is what people call their variables and no key looks like.
+	// plainVariablePattern matches what people call their variables. No key looks like that.
 	plainVariablePattern = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`)
 )
 
@@ -132,8 +132,8 @@ func (r reference) resolve(env map[string]string, read fileReader) (key Secret, 
 }
 
 // variableIn finds the last line that sets a variable in a file of them, as systemd, docker and shells read it:
-// NAME=value, with export before it and quotes around the value or without. A value in quotes is taken as it is between
-// them.
+// NAME=value, with or without export before it, and with or without quotes around the value. Everything between the
+// quotes is the value.
 func variableIn(text, name string) (value string, set bool) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "export "))
@@ -150,8 +150,8 @@ func variableIn(text, name string) (value string, set bool) {
 	return value, set
 }
 
-// elsewhereError says that a secret is not on this machine, or not for this user: it may be where the configuration is
-// used.
+// elsewhereError says that a secret is not on this machine, or that this user may not read it: it may exist where the
+// configuration is used.
 type elsewhereError struct{ text string }
 
 func (e *elsewhereError) Error() string { return e.text }
@@ -165,10 +165,10 @@ func unread(what string, err error) error {
 	return errors.New(text)
 }
 
-// othersRead is the permission bit that makes a key file everybody's.
+// othersRead is the permission bit that lets everybody read a key file.
 const othersRead fs.FileMode = 0o004
 
-// variable names the environment variable, unless it looks rather like a key that was written after env: by mistake.
+// variable names the environment variable, unless it looks more like a key that was written after env: by mistake.
 func (r reference) variable() string {
 	name := r.target
 	if r.scheme == fromEnvFile {
@@ -193,7 +193,7 @@ func (r reference) place() string {
 	}
 }
 
-// reason is the part of a file error that does not repeat the path.
+// reason returns the part of a file error that does not repeat the path.
 func reason(err error) string {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// where is a set of tables that a key may stand in.
+// where is a set of tables in which a key may be.
 type where uint16
 
 const (
@@ -30,7 +30,7 @@ type section struct {
 	name     string
 	in       where           // the bit of this table; 0 for a table that holds tables only
 	repeated bool            // [[name]]
-	own      bool            // its values are a copy of what is inherited: they stay inside
+	own      bool            // its values are a copy of the inherited ones, so no other table sees its changes
 	fresh    bool            // it inherits nothing, and config.example.toml shows it in a comment
 	stream   *catalog.Stream // that the table is about; nil for the others
 	doc      string
@@ -66,7 +66,7 @@ func streamSections() []section {
 // StreamNames lists the streams in the order of Account.Streams.
 func StreamNames() []string { return catalog.Names() }
 
-// title is the table as one writes it in the file.
+// title returns the table as it is written in the file.
 func title(path []string, s section) string {
 	name := strings.Join(append(slices.Clone(path), s.name), ".")
 	if s.repeated {
@@ -93,7 +93,7 @@ func titles(name string) []string {
 			return
 		}
 		for _, child := range s.children {
-			if !child.fresh { // its keys are its own, and mostly something else elsewhere
+			if !child.fresh { // its keys are its own, and elsewhere they mostly mean something else
 				visit(path, child)
 			}
 		}
@@ -102,7 +102,7 @@ func titles(name string) []string {
 	return list
 }
 
-// key describes one key. The tables in.in hold it; a table nearer to the stream overrides one that is farther.
+// key describes one key. in says which tables may have it; a table nearer to the stream overrides one that is farther.
 type key struct {
 	name     string
 	in       where
@@ -111,7 +111,7 @@ type key struct {
 	standard string // the default as it is written in TOML; empty: there is none
 	required bool
 	fixed    bool   // no environment variable may set it
-	example  string // what config.example.toml shows when that is not the default
+	example  string // what config.example.toml shows, if that is not the default
 	doc      string // meaning, unit and bounds; empty: not shown in config.example.toml
 }
 
@@ -137,7 +137,7 @@ func names(list []key) []string {
 	return all
 }
 
-// values is what the keys of a table and of those above it come to.
+// values has the values of the keys of a table, including those that it inherits from the tables above it.
 type values struct {
 	dsn                     dataSource
 	database, viewsDatabase string
@@ -199,7 +199,7 @@ type values struct {
 	resync      string
 	initialFrom time.Time
 
-	// at holds the position of each key that was set, well or badly. A key that is absent has its default.
+	// at holds the position of each key that was set, even to an invalid value. A key that is absent has its default.
 	at map[string]position
 }
 

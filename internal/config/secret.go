@@ -16,17 +16,18 @@ type Secret struct {
 	again *origin // nil when it cannot change
 }
 
-// origin is where a secret can be read again. Secrets have it by its address, so that they can be compared.
+// origin is where a secret can be read again. A Secret has a pointer to it, so that Secrets can be compared.
 type origin struct{ read func() (Secret, error) }
 
 // NewSecret wraps a value; for tests and for programs that configure themselves.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
-// From is the reference that the value was read by, when it can be read again: "file:PATH" or "env-file:PATH#NAME". It
-// is "" for a literal and for an environment variable, which is fixed when a process starts.
+// From returns the reference from which the value was read, if it can be read again: "file:PATH" or
+// "env-file:PATH#NAME". It is "" for a literal and for an environment variable, which is fixed when a process starts.
 func (s Secret) From() string { return s.from }
 
-// Again reads the value again from where it came; one that cannot change stays. Its error shows no secret.
+// Again reads the value again from where it came. A value that cannot change is returned as it is. The error
+// shows no secret.
 func (s Secret) Again() (Secret, error) {
 	if s.again == nil {
 		return s, nil
@@ -34,8 +35,8 @@ func (s Secret) Again() (Secret, error) {
 	return s.again.read()
 }
 
-// Reveal returns the value. It is the only way to it, so that a search for Reveal finds every place that can leak. An
-// unresolved Secret reveals "".
+// Reveal returns the value. There is no other way to get it, so a search for Reveal finds every place that can leak it.
+// An unresolved Secret reveals "".
 func (s Secret) Reveal() string { return s.value }
 
 // Resolved says whether there is a value.

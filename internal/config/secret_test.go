@@ -137,7 +137,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretAgain: what a key is in a file is read anew, and says where it is from; others stay as they are.
+// TestSecretAgain checks that a secret in a file is read again, and says where it is from. Other secrets do not change.
 func TestSecretAgain(t *testing.T) {
 	for reference, from := range map[string]string{"file:/run/key": "file:/run/key",
 		"env-file:/run/vars#K": "env-file:/run/vars#K", "env:K": "", "k-old": ""} {
@@ -181,8 +181,8 @@ func TestLooseFileWarnings(t *testing.T) {
 	}
 }
 
-// TestNoPathShowsASecret holds config-3: whatever is wrong around a secret, and whatever is wrong with it, what Load
-// says does not contain it.
+// TestNoPathShowsASecret checks config-3: whatever is wrong with a secret or with what is around it, no error of Load
+// contains the secret.
 func TestNoPathShowsASecret(t *testing.T) {
 	const s = "hUnTeR2"
 	values := []string{

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// didYouMean is `; did you mean "x"?` for the candidate nearest to name, or empty when none is near.
+// didYouMean returns `; did you mean "x"?` for the candidate nearest to name, or "" if none is near.
 func didYouMean(name string, candidates []string) string {
 	near, ok := nearest(name, candidates, len(name)/3)
 	if !ok {
@@ -14,10 +14,10 @@ func didYouMean(name string, candidates []string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// nearest finds the candidate that name was probably meant to be: at most that many letters wrong, or else the only one
-// that contains it.
+// nearest finds the candidate that name was probably meant to be: the nearest one with no more than the given number of
+// wrong letters, or else the only one that contains it.
 func nearest(name string, candidates []string, wrong int) (string, bool) {
-	// Longer than any key by far; and the comparison is quadratic.
+	// Every key is much shorter, and the comparison is quadratic.
 	const longest = 128
 	if name == "" || len(name) > longest {
 		return "", false

@@ -45,7 +45,7 @@ func mustLoad(t *testing.T, src Source) *Config {
 	return c
 }
 
-// problems are the lines of the error of Load.
+// problems returns the lines of the error of Load.
 func problems(t *testing.T, src Source) []string {
 	t.Helper()
 	c, _, err := Read(src)
@@ -62,7 +62,7 @@ func problems(t *testing.T, src Source) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-// acme is the least account.
+// acme is the smallest account.
 const acme = `[[account]]
 name = "acme"
 base_url = "https://api.example.com"

@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// nodeKind is what stands at a place of the document.
+// nodeKind is the kind of a value in the document.
 type nodeKind int
 
 const (
@@ -33,7 +33,7 @@ func (k nodeKind) String() string {
 	}[k]
 }
 
-// node is a value of the document, with the place it stands at.
+// node is a value of the document, with its place.
 type node struct {
 	kind   nodeKind
 	at     position
@@ -49,7 +49,7 @@ func newTable(at position) *node {
 	return &node{kind: aTable, at: at, keys: map[string]*node{}, keyAt: map[string]position{}}
 }
 
-// set puts a value in a table, in place of an earlier one.
+// set puts a value in a table, and replaces an earlier one.
 func (n *node) set(name string, at position, value *node) {
 	if _, ok := n.keys[name]; !ok {
 		n.names = append(n.names, name)
@@ -57,7 +57,7 @@ func (n *node) set(name string, at position, value *node) {
 	n.keys[name], n.keyAt[name] = value, at
 }
 
-// table finds a table in a table, and makes it when there is none. It returns nil when something else stands there.
+// table finds a table in a table, and makes it if there is none. It returns nil if something else is there.
 func (n *node) table(name string, at position) *node {
 	found, ok := n.keys[name]
 	switch {
@@ -74,7 +74,7 @@ func (n *node) table(name string, at position) *node {
 	return found
 }
 
-// syntaxError is a document that is no TOML.
+// syntaxError is a document that is not TOML.
 type syntaxError struct {
 	at      position
 	message string

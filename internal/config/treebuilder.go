@@ -7,8 +7,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// treeBuilder makes nodes of the parser's expressions. The document is known to be valid, so what TOML forbids needs no
-// care here.
+// treeBuilder makes nodes of the parser's expressions. The document is known to be valid, so what TOML forbids is not
+// checked here.
 type treeBuilder struct {
 	file       string
 	data       []byte

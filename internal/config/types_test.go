@@ -88,7 +88,7 @@ func TestAllowInsecure(t *testing.T) {
 	}
 }
 
-// TestRealFiles is the one test on the file system itself.
+// TestRealFiles is the only test that uses the file system itself.
 func TestRealFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -124,7 +124,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// TestConfigsShareNothing holds config-1.
+// TestConfigsShareNothing checks config-1.
 func TestConfigsShareNothing(t *testing.T) {
 	src := source(acme, acmeKey)
 	first, second := mustLoad(t, src), mustLoad(t, src)

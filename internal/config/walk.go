@@ -25,7 +25,7 @@ func (s *scope) find(name string) []*scope {
 	return found
 }
 
-// walker reads the tree by the schema. It goes on after a problem, so that all are found at once (config-2).
+// walker reads the tree by the schema. It continues after a problem, so that all are found at once (config-2).
 type walker struct{ *findings }
 
 // walk reads one table. above is the set of tables that v has values from.
@@ -58,7 +58,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 		for _, table := range w.tables(path, n, child) {
 			here.inner = append(here.inner, w.walk(path, table, child, above|s.in, v))
 		}
-		// The tables that follow inherit from one that is not its own, such as [defaults].
+		// A table whose values are not a copy of its own, such as [defaults], passes them on to the tables that follow.
 		if !child.own {
 			above |= child.in
 		}
@@ -98,7 +98,7 @@ func (w walker) readKeys(path []string, n *node, s section, v *values) {
 	}
 }
 
-// tables returns the nodes of a table inside another, an empty one when it is absent and none is needed.
+// tables returns the nodes of a table inside another. If it is absent and not needed, that is an empty one.
 func (w walker) tables(path []string, n *node, s section) []*node {
 	found, ok := n.keys[s.name]
 	if !ok {
@@ -159,7 +159,7 @@ func (w walker) unknown(path []string, n *node, s section, name string) {
 	w.problem(at, "unknown %s %s %s%s", what, quote(name), place, hint)
 }
 
-// inAnotherTable is didYouMean over all keys there are.
+// inAnotherTable does the same as didYouMean, with the keys of all tables.
 func inAnotherTable(name string) string {
 	near, ok := nearest(name, names(vocabulary), len(name)/3)
 	if !ok {

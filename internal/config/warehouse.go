@@ -24,8 +24,8 @@ type Warehouse struct {
 	// ViewsDatabase is a database for the views alone, an identifier. Empty means that there is none. Default empty.
 	ViewsDatabase string
 
-	// Cluster is the cluster of ON CLUSTER, of letters, digits, _ and -: quote it. Empty means a single server, or Cloud.
-	// Default empty.
+	// Cluster is the cluster of ON CLUSTER. It has letters, digits, _ and -, so it must be quoted. Empty means a single
+	// server, or Cloud. Default empty.
 	Cluster string
 
 	// CAFile, CertFile and KeyFile are the files, in PEM, of connections with TLS: authorities that are trusted beside
@@ -41,8 +41,8 @@ func (w Warehouse) EmbeddedDir() (dir string, ok bool) {
 	return strings.CutPrefix(w.DSN.Reveal(), embeddedPrefix)
 }
 
-// RedactedDSN is the DSN for people: scheme, user, hosts and database. Of the query it shows only that there is one,
-// since any parameter may be a secret.
+// RedactedDSN returns the DSN for people: scheme, user, hosts and database. Of the query it shows only that there is
+// one, since any parameter may be a secret.
 func (w Warehouse) RedactedDSN() string {
 	dsn := w.DSN.Reveal()
 	if _, ok := w.EmbeddedDir(); ok {
@@ -97,7 +97,7 @@ var errDSN = errors.New(`must be "embedded:<folder>", "clickhouse://user:passwor
 	`"clickhouses://..." (TLS), "http://...", "https://..." or "file:<path>" of a file that has one of them; ` +
 	`reserved characters in user and password are %-encoded`)
 
-// referDSN is parseDSN, for a DSN that may stand in a file.
+// referDSN does the same as parseDSN, for a DSN that may be in a file.
 func referDSN(text string) (dataSource, error) {
 	if path, ok := strings.CutPrefix(text, fromFile+":"); ok {
 		if path == "" || strings.ContainsRune(path, 0) {

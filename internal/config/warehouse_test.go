@@ -9,7 +9,7 @@ import (
 
 func TestDSN(t *testing.T) {
 	tests := []struct {
-		dsn, driver, shown string // driver: what the driver is given, when not dsn
+		dsn, driver, shown string // driver: what the driver gets, if not dsn
 		database           string
 		bad                bool
 	}{

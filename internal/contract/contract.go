@@ -31,18 +31,20 @@ type Server struct {
 // Promise is how fresh a stream is.
 type Promise struct {
 	Stream    *catalog.Stream
-	Accounts  []string      // that load it; none: all that the warehouse knows
-	Schedules []string      // when it is loaded, each once
-	LateAfter time.Duration // age of the last success from which on a run was left out, or failed; 0: it is not promised
+	Accounts  []string // that load it; none: all that the warehouse knows
+	Schedules []string // when it is loaded, each once
+	// LateAfter is the age of the last success from which on the stream is late: a run was left out, or it failed. 0:
+	// freshness is not promised.
+	LateAfter time.Duration
 }
 
-// FreshnessTable is the view that says when each stream was last in step.
+// freshnessTable is the view that says when each stream was last in step.
 const freshnessTable = "stream_freshness"
 
 // never is a time that is older than any limit.
 const never = "toDateTime64(0, 3, 'UTC')"
 
-// freshness is the query for the time at which the stream was last in step (contract-2, contract-3).
+// freshness returns the query for the time at which the stream was last in step (contract-2, contract-3).
 func (p Promise) freshness(database string) string {
 	where, least := fmt.Sprintf("stream = '%s'", p.Stream.Name), max(len(p.Accounts), 1)
 	if len(p.Accounts) > 0 {
@@ -55,7 +57,7 @@ func (p Promise) freshness(database string) string {
 // failsAfter is the age at which more than one run is missing.
 func (p Promise) failsAfter() time.Duration { return 2 * p.LateAfter }
 
-// promise is that of the stream whose rows a view shows as they are now.
+// promise returns the promise of the stream whose current rows a view shows.
 func (c Contract) promise(view string) (Promise, bool) {
 	i := slices.IndexFunc(c.Streams, func(p Promise) bool { return p.Stream.Name == view })
 	if i < 0 || c.Streams[i].LateAfter == 0 {
@@ -64,12 +66,12 @@ func (c Contract) promise(view string) (Promise, bool) {
 	return c.Streams[i], true
 }
 
-// tables are the views that can be read without parameters.
+// tables returns the views that can be read without parameters.
 func (c Contract) tables() []warehouse.View {
 	return slices.DeleteFunc(slices.Clone(c.Views), func(v warehouse.View) bool { return len(v.Parameters) > 0 })
 }
 
-// key lists the columns that tell the rows of a view apart; nil where the catalog does not say.
+// key lists the columns that identify the rows of a view; nil if the catalog does not say.
 func key(view string) []string {
 	if view == freshnessTable {
 		return []string{"account", "stream"}
@@ -91,7 +93,7 @@ func key(view string) []string {
 	return nil
 }
 
-// describe is all that the dictionary says of a column but its type.
+// describe returns all that the dictionary says of a column, except its type.
 func describe(c warehouse.ViewColumn) string {
 	text := c.Meaning
 	if c.Unit != "" {

@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// forms are how a contract is written, with the schemas that it must satisfy.
+// forms are the ways to write a contract, each with the schemas that it must satisfy.
 var forms = []struct {
 	name, copy string
 	write      func(contract.Contract, *bytes.Buffer) error
@@ -29,7 +29,7 @@ var forms = []struct {
 		[]string{"odcs-json-schema-v3.1.0.json"}},
 }
 
-// Two accounts with schedules of their own, a server, and texts that YAML would misread.
+// example has two accounts with schedules of their own, a server, and texts that YAML would misread.
 func example() contract.Contract {
 	c := contract.Contract{Database: "deals", Version: 7,
 		Server: contract.Server{Host: "warehouse.example.com", Port: 9000}}
@@ -48,8 +48,8 @@ func example() contract.Contract {
 	return c
 }
 
-// TestOfficialSchemas validates what is written, and the copies in the repository, by the schemas of those who read
-// them.
+// TestOfficialSchemas validates what is written, and the copies in the repository, with the schemas of the programs
+// that read them.
 func TestOfficialSchemas(t *testing.T) {
 	for _, form := range forms {
 		var written bytes.Buffer
@@ -83,8 +83,8 @@ func TestOfficialSchemas(t *testing.T) {
 	}
 }
 
-// pattern is a regular expression of a schema. The two that Go does not know, which look ahead, are for the names of
-// metrics and semantic models, and a contract has none of either.
+// pattern returns a regular expression of a schema. Go does not know two of them, which look ahead. They are for the
+// names of metrics and of semantic models, and a contract has neither.
 func pattern(text string) (jsonschema.Regexp, error) {
 	if strings.HasPrefix(text, "(?!") {
 		text = ""
@@ -92,7 +92,7 @@ func pattern(text string) (jsonschema.Regexp, error) {
 	return regexp.Compile(text)
 }
 
-// TestPromises looks at the parts that follow from schedules and accounts.
+// TestPromises checks the parts that follow from schedules and accounts.
 func TestPromises(t *testing.T) {
 	c := example()
 	c.Streams[0].LateAfter, c.Streams[0].Schedules = 0, nil // only by hand

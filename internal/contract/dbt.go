@@ -88,7 +88,7 @@ func (c Contract) WriteDBT(w io.Writer) error {
 		"dealhouse schema --output dbt"), dbtFile{2, []dbtSource{s}})
 }
 
-// period is a time in the largest unit of dbt that has it whole; what is less than a minute is a minute.
+// period returns a time in the largest unit of dbt in which it is a whole number. It is rounded up to minutes.
 func period(d time.Duration) dbtPeriod {
 	const day = 24 * time.Hour
 	d = (d + time.Minute - 1).Truncate(time.Minute)

@@ -155,7 +155,7 @@ func (c Contract) object(v warehouse.View) odcsObject {
 	return o
 }
 
-// logicalTypes are the types of the standard by how types of ClickHouse begin.
+// logicalTypes are the types of the standard, by the beginnings of the types of ClickHouse.
 var logicalTypes = []struct{ physical, logical string }{
 	{"DateTime", "timestamp"}, {"Date", "date"}, {"Decimal", "number"}, {"Float", "number"}, {"UInt", "integer"},
 	{"Int", "integer"},

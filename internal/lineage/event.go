@@ -50,11 +50,11 @@ type (
 		InputFacets  facets `json:"inputFacets,omitempty"`
 		OutputFacets facets `json:"outputFacets,omitempty"`
 	}
-	// facets are what is said of a thing, by the names of the standard.
+	// facets are the statements about a thing, by the names of the standard.
 	facets map[string]map[string]any
 )
 
-// add says something, which is of the kind that the file of the standard describes.
+// add adds a statement. file is the file of the standard that describes this kind.
 func (e *Emitter) add(to facets, name, file string, says map[string]any) {
 	kind, _, _ := strings.Cut(file, "/")
 	says["_producer"] = e.producer
@@ -66,7 +66,7 @@ func (e *Emitter) add(to facets, name, file string, says map[string]any) {
 // endings are the types of events by the outcome of the run.
 var endings = map[string]string{warehouse.OutcomeSuccess: eventComplete, warehouse.OutcomeStopped: eventAbort}
 
-// of is the event of a run, which has begun or, with a type for its end, ended.
+// of returns the event of a run that has begun or, with a type for its end, has ended.
 func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 	out := event{
 		Type: eventStart, Time: r.StartedAt.UTC(), Producer: e.producer,
@@ -114,7 +114,8 @@ func (e *Emitter) of(j syncer.Job, r warehouse.RunRecord, began bool) event {
 	return out
 }
 
-// jobName is that of a run: normal loads of a stream are one job, and what else is done with it has its mode.
+// jobName returns the name of the job of a run: normal loads of a stream are one job, and any other work on it has its
+// mode in the name.
 func jobName(r warehouse.RunRecord) string {
 	name := r.Account + "." + r.Stream
 	switch r.Mode {
@@ -124,7 +125,7 @@ func jobName(r warehouse.RunRecord) string {
 	return name
 }
 
-// input is the list of the API that is read.
+// input returns the list of the API that is read.
 func (e *Emitter) input(j syncer.Job) *dataset {
 	d := &dataset{Namespace: j.Client.Origin(), Name: strings.TrimPrefix(j.Stream.Path, "/"), Facets: facets{},
 		InputFacets: facets{}}
@@ -138,7 +139,7 @@ func (e *Emitter) input(j syncer.Job) *dataset {
 	return d
 }
 
-// outputs are the views that show what a run has loaded: that of the stream first.
+// outputs returns the views that show what a run has loaded, that of the stream first.
 func (e *Emitter) outputs(s *catalog.Stream, mode string, from *dataset) []dataset {
 	if mode == warehouse.ModeReferences { // the stream's own view does not show rows that no list has
 		return []dataset{e.output(s.AllView, "Every record of "+s.Name+" that is known, listed or not", s.Fields, from)}
@@ -148,7 +149,7 @@ func (e *Emitter) outputs(s *catalog.Stream, mode string, from *dataset) []datas
 		all = append(all, e.output(s.Name+"_history", "Every version of "+s.Name+" that was ever loaded", s.Fields, from))
 	}
 	if c := s.Child; c != nil {
-		all = append(all, e.output(c.Table, c.Comment, c.AllFields(), nil)) // whose fields stand in a list in the record
+		all = append(all, e.output(c.Table, c.Comment, c.AllFields(), nil)) // its fields are in a list in the record
 	}
 	return all
 }
@@ -177,7 +178,7 @@ func (e *Emitter) output(view, comment string, list []catalog.Field, from *datas
 	return d
 }
 
-// text is the event as it is sent: a line of JSON.
+// text returns the event as it is sent: a line of JSON.
 func (ev event) text() ([]byte, error) {
 	text, err := json.Marshal(ev)
 	if err != nil {

@@ -23,7 +23,7 @@ type Options struct {
 	Engine    string // version of ClickHouse
 	Version   string // of this program
 
-	Lost    func(events int) // told of what was dropped; default: nobody
+	Lost    func(events int) // called with the number of events that were dropped
 	Logger  *slog.Logger     // default: none
 	Timeout time.Duration    // of one attempt; default 5s
 	Queue   int              // events that may wait; default 1000
@@ -46,7 +46,7 @@ type Emitter struct {
 	silent bool        // a loss was logged, and nothing has arrived since
 }
 
-// New starts an Emitter, which is to be closed.
+// New starts an Emitter, which must be closed.
 func New(o Options) *Emitter {
 	if o.Lost == nil {
 		o.Lost = func(int) {}
@@ -70,7 +70,7 @@ func New(o Options) *Emitter {
 	return e
 }
 
-// Observer tells the Emitter of runs; nil where there is none.
+// Observer returns an observer that reports runs to the Emitter; nil if there is none.
 func (e *Emitter) Observer() *syncer.Observer {
 	if e == nil {
 		return nil
@@ -81,7 +81,7 @@ func (e *Emitter) Observer() *syncer.Observer {
 	}
 }
 
-// emit leaves an event for the receiver (lineage-1).
+// emit queues an event for the receiver (lineage-1).
 func (e *Emitter) emit(ev event) {
 	text, err := ev.text()
 	if err != nil {
@@ -103,7 +103,7 @@ func (e *Emitter) emit(ev event) {
 	}
 }
 
-// deliver sends what is left for the receiver, in its order (lineage-2).
+// deliver sends the queued events to the receiver, in their order (lineage-2).
 func (e *Emitter) deliver(ctx context.Context, queue <-chan []byte) {
 	defer close(e.ended)
 	for text := range queue {
@@ -117,7 +117,7 @@ func (e *Emitter) deliver(ctx context.Context, queue <-chan []byte) {
 	}
 }
 
-// try sends an event, again where that may help.
+// try sends an event, and sends it again if that may help.
 func (e *Emitter) try(ctx context.Context, text []byte) error {
 	for attempt := 0; ; attempt++ {
 		attempted, cancel := context.WithTimeout(ctx, e.o.Timeout)

@@ -28,7 +28,7 @@ import (
 
 const key = "lineage-secret-9c1d"
 
-// schemas are the official ones, by their ids.
+// schemas returns the official ones, by their ids.
 func schemas(t *testing.T) *jsonschema.Compiler {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -89,7 +89,7 @@ func options(b *inbox) Options {
 		URL: b.URL + "/api/v1/lineage", Key: key, Namespace: "dealhouse", Warehouse: "clickhouse://warehouse:9000",
 		Database: "dealhouse",
 		Engine:   "26.7.1.1", Version: "1.2.3 (devel)", Pauses: []time.Duration{time.Millisecond},
-		Timeout: 10 * time.Minute, // of a receiver that answers at once, on a machine that may be slow
+		Timeout: 10 * time.Minute, // for a receiver that answers at once, on a machine that may be slow
 	}
 }
 
@@ -114,8 +114,8 @@ func record(s *catalog.Stream, outcome string) warehouse.RunRecord {
 	return r
 }
 
-// TestEventsFollowTheStandard sends what can be said of every stream, and validates it by the official schemas: each
-// event as a whole, and each facet by the schema that it names.
+// TestEventsFollowTheStandard sends all kinds of statements about every stream, and validates them with the official
+// schemas: each event as a whole, and each facet with the schema that it names.
 func TestEventsFollowTheStandard(t *testing.T) {
 	b := newInbox(t, always(http.StatusCreated))
 	o := options(b)
@@ -131,7 +131,7 @@ func TestEventsFollowTheStandard(t *testing.T) {
 		} {
 			j, r := j, record(s, outcome)
 			j.Due = r.StartedAt.Add(-time.Second)
-			if outcome == warehouse.OutcomeGuarded { // the retry of rejects asks no API, and nobody has planned it
+			if outcome == warehouse.OutcomeGuarded { // the retry of rejects asks no API, and nobody scheduled it
 				j.Client, j.Due, r.Mode = nil, time.Time{}, warehouse.ModeRetry
 			}
 			tell.Began(j, r)
@@ -212,8 +212,8 @@ func eachFacet(v any, visit func(name string, facet map[string]any)) {
 	}
 }
 
-// TestReceiverThatIsDown holds lineage-1: whoever tells of a run does not wait, what is lost is counted and said once,
-// and the end comes when it is told to.
+// TestReceiverThatIsDown checks lineage-1: reporting a run does not wait, lost events are counted and reported once,
+// and closing ends in time.
 func TestReceiverThatIsDown(t *testing.T) {
 	stuck := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -235,7 +235,7 @@ func TestReceiverThatIsDown(t *testing.T) {
 	for range 20 {
 		tell.Began(j, record(s, warehouse.OutcomeRunning))
 	}
-	if n := lost.Load(); n < 16 || n > 17 { // three wait, and one may be under way
+	if n := lost.Load(); n < 16 || n > 17 { // three wait, and one may be being sent
 		t.Errorf("%d events were dropped", n)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -290,7 +290,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestFile appends events to a file, one a line in their order, and goes on after it was moved away.
+// TestFile appends events to a file, one in each line and in their order, and continues after the file was moved away.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lineage.jsonl")
 	s := catalog.Transactions()

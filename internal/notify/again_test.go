@@ -15,8 +15,9 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// What a receiver was told and does not want for a while is not over, and is not told anew when it wants it again: what
-// stands is told once, however the configuration changes. For wide samples: TestEdges tells what stands once.
+// TestWantedNoMoreAndAgain checks that what a receiver was told, and does not want for a while, has not ended, and is
+// not told again when the receiver wants it again: what is still true is told once, however the configuration changes.
+// For wide samples: TestEdges tells what stands once.
 func TestWantedNoMoreAndAgain(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -72,7 +73,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 		"The API sends what its interface does not name: 1 new field of acme")
 }
 
-// A success is told to the URL as it is configured, and other signals below it, whatever its path has in it.
+// A success is sent to the URL as it is configured, and other signals to paths below it, whatever its path contains.
 func TestPingPaths(t *testing.T) {
 	t.Parallel()
 	paths := make(chan string, 1)
@@ -98,14 +99,14 @@ func TestPingPaths(t *testing.T) {
 	}
 }
 
-// A receiver that hangs keeps nobody from hearing that the warehouse does not work.
+// A receiver that hangs does not keep others from hearing that the warehouse does not work.
 func TestTroubleIsToldSideBySide(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	told := make(chan struct{}, 8)
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		select {
-		case <-told: // of the other one, which it waits for
+		case <-told: // by the other one, which it waits for
 		case <-t.Context().Done():
 		}
 	}))

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// Bounds of what waits (notify-4), and of what a receiver is tried with.
+// Limits of waiting messages (notify-4), and of the attempts to send them.
 const (
 	maxWaiting  = 1000
 	maxAge      = 72 * time.Hour
@@ -22,7 +22,8 @@ const (
 	atOnce      = 20 // messages that are read at a time
 )
 
-// backoff are the pauses after one failed attempt, and the next; the last stands for all further ones.
+// backoff are the pauses after the first failed attempt, the second, and so on. The last one is for all
+// further attempts.
 var backoff = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 	15 * time.Minute, 30 * time.Minute}
 
@@ -106,7 +107,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// sendOne sends a message that waits, and stores what came of it. more says that the next one may be sent.
+// sendOne sends a message that waits, and stores the result. more says that the next one may be sent.
 func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notification) (more bool, err error) {
 	now := n.now()
 	switch {
@@ -164,7 +165,7 @@ func (n *Notifier) saveSent(ctx context.Context) error {
 	return nil
 }
 
-// drop gives messages up (notify-4).
+// drop gives up messages (notify-4).
 func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why string) error {
 	now := n.now()
 	for i := range all {
@@ -179,8 +180,8 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 	return nil
 }
 
-// send makes one attempt, in the form of the receiver. What is wrong with a template is logged, and the text that is
-// built in goes out instead.
+// send makes one attempt, in the form of the receiver. If the template fails, that is logged, and the built-in text is
+// sent instead.
 func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) error {
 	var problem, err error
 	if t.Form == receiver.Mail {
@@ -194,7 +195,7 @@ func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time
 	return err
 }
 
-// note counts an attempt, and logs when a receiver begins to fail, fails otherwise, or works again.
+// note counts an attempt, and logs when a receiver begins to fail, fails for another reason, or works again.
 func (n *Notifier) note(t *target, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -215,7 +216,7 @@ func (n *Notifier) note(t *target, err error) {
 	}
 }
 
-// message is what is sent of what is stored.
+// message returns what is sent of a stored notification.
 func message(n warehouse.Notification) Message {
 	return Message{
 		ID: n.ID.String(), Receiver: n.Receiver, Event: n.Event, Account: n.Account, Streams: n.Streams, Title: n.Title,

@@ -46,7 +46,8 @@ func (h *house) states(name string) (states []string) {
 	return states
 }
 
-// A receiver that is down loses nothing, holds up no other one, and is told in order when it is up.
+// Nothing is lost while a receiver is down, no other receiver has to wait, and the messages arrive in order
+// when it is up.
 func TestReceiverIsDown(t *testing.T) {
 	t.Parallel()
 	h, ops, up := newHouse(t), newHook(t), newHook(t)
@@ -95,7 +96,7 @@ func TestReceiverIsDown(t *testing.T) {
 	}
 }
 
-// What waits is bounded, in age and number; what a receiver refuses as such does not hold up the next.
+// Waiting messages are limited in age and number. A message that the receiver refuses does not hold up the next.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
@@ -140,7 +141,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A receiver says when it wants to be asked again.
+// A receiver says when the next attempt should be made.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -154,14 +155,14 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// noRoom is a warehouse that can be read, and takes no rows.
+// noRoom is a warehouse that can be read, and accepts no rows.
 type noRoom struct{ driver.Conn }
 
 func (noRoom) PrepareBatch(context.Context, string, ...driver.PrepareBatchOption) (driver.Batch, error) {
 	return nil, &clickhouse.Exception{Code: 243, Name: "NOT_ENOUGH_SPACE", Message: "not enough space"}
 }
 
-// A warehouse that takes no rows has no record of runs that fail. It is told all the same.
+// If the warehouse accepts no rows, it has no record of failed runs. The failures are reported all the same.
 func TestWarehouseWithoutRoom(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
@@ -184,7 +185,7 @@ func TestWarehouseWithoutRoom(t *testing.T) {
 	}
 }
 
-// That the warehouse does not work is told, once, though it cannot be stored; and that it works again.
+// That the warehouse does not work is reported once, though it cannot be stored; so is that it works again.
 func TestWarehouseInTrouble(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)

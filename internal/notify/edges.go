@@ -12,11 +12,11 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// space is that of the IDs of messages.
+// space is the namespace of the IDs of messages.
 var space = uuid.MustParse("5d2f6f0e-6f3b-4b9e-9a4c-5a3a1c8b7f21")
 
-// kindVanished is the kind of the message about fields that have vanished: an event of drift with words of its own.
-// Those of other messages are their events.
+// kindVanished is the kind of the message about fields that have vanished: an event of drift with words of its own. The
+// kind of any other message is its event.
 const kindVanished = "vanished"
 
 // draft is a message that is being composed.
@@ -50,14 +50,14 @@ func (o *observation) edges(t *target, told map[string]bool) []warehouse.Notific
 	return e.messages()
 }
 
-// edging compares what was told with what holds.
+// edging compares what a receiver was told with what is true now.
 type edging struct {
 	*observation
 	*target
 	told   map[string]bool
-	open   map[string]string // what was told and is not over, by what it is about
+	open   map[string]string // what was told and has not ended, by what it is about
 	drafts map[string]*draft
-	gone   map[string]bool // told before, and not met again; false: another process decides about it
+	gone   map[string]bool // told before and not seen now; false: another process decides about it
 	noted  []string
 }
 
@@ -73,7 +73,7 @@ func (e *edging) draft(kind string) *draft {
 	return d
 }
 
-// stream tells what begins and ends of a stream.
+// stream adds what begins and what ends for a stream.
 func (e *edging) stream(s Stream) {
 	for _, event := range lasting {
 		if !e.wants(event) {
@@ -85,7 +85,7 @@ func (e *edging) stream(s Stream) {
 		holds, ended, since := e.holds(event, s, e.After)
 		switch {
 		case open && event == receiver.EventStale && !holds && !strings.Contains(told, "@"+stamp(since)+"."):
-			ended = true // it was looked at since
+			ended = true // the stream was loaded since
 		case open && !ended:
 			delete(e.gone, told)
 			continue
@@ -126,11 +126,11 @@ func (d *draft) of(account string) {
 	}
 }
 
-// findings tells those about payouts that are new.
+// findings adds the new findings about payouts.
 func (e *edging) findings() {
 	for _, f := range e.observation.findings {
 		s := subjectOfFinding(f).String()
-		delete(e.gone, s) // it stands, whether or not the receiver still wants to hear of it
+		delete(e.gone, s) // it is still true, whether or not the receiver still wants to know of it
 		if e.told[s] || !e.wants(receiver.EventFindings) || !e.accounts[f.Account] || !e.concerns(f.Account, "") {
 			continue
 		}
@@ -142,7 +142,7 @@ func (e *edging) findings() {
 	}
 }
 
-// fields tells those that the interface does not name, and those that have vanished.
+// fields adds the fields that the interface does not name, and those that have vanished.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
 		e.field(receiver.EventDrift, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfField(f))
@@ -152,7 +152,7 @@ func (e *edging) fields() {
 	}
 }
 
-// field tells one of them, once.
+// field adds one of them, once.
 func (e *edging) field(kind string, id warehouse.StreamID, name string, about subject) {
 	s := about.String()
 	delete(e.gone, s)
@@ -169,7 +169,7 @@ func (e *edging) field(kind string, id warehouse.StreamID, name string, about su
 	}
 }
 
-// messages are the drafts in the order in which they are told, and a note of what is over without one.
+// messages returns the drafts in the order in which they are sent, and a note of what has ended without a message.
 func (e *edging) messages() (all []warehouse.Notification) {
 	for _, kind := range []string{receiver.EventGuarded, receiver.EventFailing, receiver.EventStale,
 		receiver.EventFindings, receiver.EventDrift, kindVanished, receiver.EventRecovered} {
@@ -218,7 +218,7 @@ func (d *draft) message(o *observation, t *target) warehouse.Notification {
 	return n
 }
 
-// titles are what a message of a kind begins with.
+// titles are the beginnings of the titles, by the kind of message.
 var titles = map[string]string{
 	receiver.EventGuarded:   "A guard stopped a run, and a person must look",
 	receiver.EventFailing:   "Failing",
@@ -233,7 +233,7 @@ func (d *draft) title() string {
 	return titles[d.kind] + ": " + d.whom()
 }
 
-// whom is what the message is about.
+// whom says what the message is about.
 func (d *draft) whom() string {
 	of := " of " + strings.Join(d.accounts, "")
 	if len(d.accounts) > 1 {
@@ -256,7 +256,7 @@ func (d *draft) whom() string {
 	return wording.Plural(uint64(len(d.streams)), "stream") + of
 }
 
-// advice is what a message of a kind ends with.
+// advice are the ends of the texts, by the kind of message.
 var advice = map[string]string{
 	receiver.EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
 	receiver.EventFindings: "`dealhouse reconcile` lists what to do about each.",

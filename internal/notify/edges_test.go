@@ -15,7 +15,7 @@ import (
 )
 
 // Each edge is told once, whatever runs and processes there are in between. Without a wide sample, each kind of edge
-// comes once: TestWantedNoMoreAndAgain has what comes again.
+// comes once: TestWantedNoMoreAndAgain has repeated ones.
 func TestEdges(t *testing.T) {
 	t.Parallel()
 	h, ops, patient, finance := newHouse(t), newHook(t), newHook(t), newHook(t)
@@ -145,7 +145,7 @@ func TestEdges(t *testing.T) {
 	expect("it is configured again, and fails still", []string{"Failing: coupons of globex"}, nil, nil)
 }
 
-// Two processes that see the same tell it once, and a process tells nothing of accounts that another has.
+// Two processes that see the same report it once, and a process reports nothing about accounts of another process.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
@@ -179,7 +179,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// A process that waits for no other one takes its turn all the same, however long the warehouse takes to give it.
+// A process that does not wait for others takes its turn all the same, however long the warehouse takes to give it.
 func TestTurnWithoutPatience(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
@@ -192,7 +192,7 @@ func TestTurnWithoutPatience(t *testing.T) {
 	}
 }
 
-// A message has what its stream said, shortened, and no more than some of what it is about.
+// A message has what its stream said, shortened, and a limited number of the things that it is about.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
@@ -219,7 +219,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Every event has its words; those of the warehouse are told without a draft.
+// Every event has a title, except those about the warehouse: they are sent without a draft.
 func TestEventsHaveTitles(t *testing.T) {
 	t.Parallel()
 	for _, event := range append(receiver.Events(), kindVanished) {

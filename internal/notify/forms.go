@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// escape is how a text that is not the author's own becomes text in the form (notify-7). Mail and Teams are given plain
-// text, and JSON is written by an encoder.
+// escape returns the function that makes plain text in the form of a text that is not the template author's own
+// (notify-7). Mail and Teams are given plain text, and JSON is written by an encoder.
 func (t *target) escape() func(string) string {
 	if t.Form == receiver.Slack {
 		return escapeSlack
@@ -16,13 +16,13 @@ func (t *target) escape() func(string) string {
 	return func(text string) string { return text }
 }
 
-// slackText keeps a text from being read as markup: by Slack, and by what else takes messages of this form, where
-// @channel alone calls everybody. A word joiner shows as nothing.
+// slackText keeps a text from being read as markup: by Slack, and by other programs that take messages of this form,
+// where @channel alone calls everybody. The word joiner is invisible.
 var slackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u2060")
 
 func escapeSlack(text string) string { return slackText.Replace(text) }
 
-// payload is the body of a request.
+// payload returns the body of a request.
 func (t *target) payload(m Message) (body []byte, problem error) {
 	text, problem := t.render(m)
 	var value any
@@ -50,7 +50,8 @@ func (t *target) payload(m Message) (body []byte, problem error) {
 	return body, problem
 }
 
-// teamsCard is an adaptive card, as the workflows of Teams take it. Text runs, unlike text blocks, know no markdown.
+// teamsCard returns an adaptive card, as the workflows of Teams take it. Text runs, unlike text blocks,
+// ignore markdown.
 func teamsCard(text string) any {
 	var blocks []any
 	for i, l := range strings.Split(text, "\n") {

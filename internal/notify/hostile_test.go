@@ -16,8 +16,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// A receiver that hangs, never ends, redirects or talks nonsense is a failed attempt, shows nothing of itself, and does
-// not hold up the others.
+// A receiver that hangs, never ends, redirects or answers nonsense is a failed attempt. Nothing of its answer is shown,
+// and the other receivers do not wait for it.
 func TestHostileReceivers(t *testing.T) {
 	t.Parallel()
 	var inside atomic.Int64
@@ -88,7 +88,7 @@ func TestHostileReceivers(t *testing.T) {
 	})
 }
 
-// answering has the answer of a receiver, and then ends its time.
+// answering returns the answer of a receiver, and then ends the receiver's time.
 type answering struct {
 	http.RoundTripper
 	cancel context.CancelFunc
@@ -100,7 +100,8 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// A receiver whose answer has no end has answered by its status, and is not read longer than it has time.
+// A receiver whose answer has no end has answered with its status, and its answer is read no longer than
+// its time allows.
 func TestAnswerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	h := newHook(t)
@@ -125,7 +126,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
-	h.hasty = 2 * time.Second // none of them takes anything: a name that nobody knows may take long to look up
+	h.hasty = 2 * time.Second // none of them accepts anything: looking up an unknown name may take long
 	ops.fail(http.StatusForbidden)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -230,8 +231,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A dead man's switch is told of the beginning before the end, of failures with the reason, and only of what it is
-// about.
+// A dead man's switch gets the begin signal before the end signal, failures with the reason, and only signals about
+// its own streams.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	h, all, acme, only := newHouse(t), newHook(t), newHook(t), newHook(t)

@@ -12,14 +12,15 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// What a life of TestLife is told.
+// The variables that tell a process of TestLife what to do.
 const (
 	lifeURL   = "DEALHOUSE_TEST_NOTIFY_URL"
-	lifeStep  = "DEALHOUSE_TEST_NOTIFY_STEP"  // after which it dies; "": it does not
+	lifeStep  = "DEALHOUSE_TEST_NOTIFY_STEP"  // the step after which it dies; "": it does not
 	lifeBegin = "DEALHOUSE_TEST_NOTIFY_BEGIN" // what fails first; "": nothing new
 )
 
-// TestLife is a process that takes a turn, and is killed in it: a part of TestKilledTurn. By itself it does nothing.
+// TestLife is a process that takes a turn, and is killed during it: a part of TestKilledTurn. By itself it
+// does nothing.
 func TestLife(t *testing.T) {
 	if os.Getenv(lifeURL) == "" {
 		return
@@ -50,8 +51,8 @@ func TestLife(t *testing.T) {
 	h.turn(n)
 }
 
-// TestKilledTurn kills a process at each step of a turn. Nothing is lost; what is repeated has the same ID, and it is
-// only what was sent and not yet stored as such.
+// TestKilledTurn kills a process at each step of a turn. Nothing is lost. A repeated message has the same ID, and only
+// a message that was sent and not yet stored as sent is repeated.
 func TestKilledTurn(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

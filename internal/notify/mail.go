@@ -21,10 +21,10 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// Bounds of the conversation with a mail server (notify-5).
+// Limits of the conversation with a mail server (notify-5).
 const (
-	maxMailBytes = 256 << 10 // that it may say, with its certificates
-	mailTakes    = 2         // times as long as a webhook may: it is asked several things
+	maxMailBytes = 256 << 10 // that the server may send, with its certificates
+	mailTakes    = 2         // times as long as a webhook may take: the server is asked several things
 )
 
 // mail sends a message by mail. roots are the authorities that are trusted; nil: those of the system.
@@ -104,7 +104,7 @@ func (t *target) handOver(c *smtp.Client, letter []byte) error {
 	return nil
 }
 
-// auth is PLAIN, or LOGIN where the server knows only that.
+// auth returns PLAIN, or LOGIN if the server knows only that.
 func (t *target) auth(c *smtp.Client, host string) smtp.Auth {
 	_, list := c.Extension("AUTH")
 	if mechanisms := strings.Fields(list); !slices.Contains(mechanisms, "PLAIN") && slices.Contains(mechanisms, "LOGIN") {
@@ -113,10 +113,10 @@ func (t *target) auth(c *smtp.Client, host string) smtp.Auth {
 	return smtp.PlainAuth("", t.User, t.Password, host)
 }
 
-// loginAuth is the mechanism LOGIN, which some servers have alone.
+// loginAuth is the mechanism LOGIN, the only one of some servers.
 type loginAuth struct{ user, password, host string }
 
-// Start is smtp.Auth's.
+// Start is part of smtp.Auth.
 func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
 	if !server.TLS && !loopback.Host(a.host) {
 		return "", nil, errors.New("the connection is not encrypted, and no password is sent over it")
@@ -124,7 +124,7 @@ func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
 	return "LOGIN", nil, nil
 }
 
-// Next is smtp.Auth's: the server asks for the user, and then for the password.
+// Next is part of smtp.Auth: the server asks for the user, and then for the password.
 func (a *loginAuth) Next(fromServer []byte, more bool) ([]byte, error) {
 	switch {
 	case !more:
@@ -136,7 +136,7 @@ func (a *loginAuth) Next(fromServer []byte, more bool) ([]byte, error) {
 	}
 }
 
-// letter is the mail itself. A title has no line break, and what a header may not hold is encoded (notify-7).
+// letter returns the mail itself. A title has no line break, and what a header may not hold is encoded (notify-7).
 func (t *target) letter(m Message, text string) []byte {
 	var to []string
 	for _, a := range t.to {
@@ -177,13 +177,13 @@ func (t *target) mailFault(ctx context.Context, err error) *AttemptError {
 	return t.fault(err)
 }
 
-// shortConn is a connection on which the other side may say only so much.
+// shortConn is a connection from which only a limited number of bytes can be read.
 type shortConn struct {
 	net.Conn
 	left int
 }
 
-// Read is net.Conn's.
+// Read is part of net.Conn.
 func (c *shortConn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errors.New("the answer of the mail server is too long")

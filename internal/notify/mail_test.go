@@ -20,13 +20,13 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// post office is a mail server that remembers what it took.
+// postOffice is a mail server that remembers the mail that it accepted.
 type postOffice struct {
 	net.Listener
 	cert    *tls.Config
 	roots   *x509.CertPool
-	offers  string // of EHLO, besides STARTTLS
-	refuses string // what it answers to DATA instead of taking it
+	offers  string // its answer to EHLO, besides STARTTLS
+	refuses string // its answer to DATA, instead of accepting the mail
 
 	mu      sync.Mutex
 	said    []string
@@ -139,7 +139,7 @@ func (p *postOffice) receiver() Receiver {
 	}
 }
 
-// A mail comes by STARTTLS or TLS, with PLAIN or LOGIN, in plain text, and no text of the API makes a header.
+// Mail is sent over STARTTLS or TLS, with PLAIN or LOGIN, in plain text, and no text of the API makes a header.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	m := Message{
@@ -205,7 +205,8 @@ func checkLetter(t *testing.T, text string, m Message) {
 	}
 }
 
-// A mail server that refuses, hangs, offers no encryption or cannot be trusted is told no password, and shows none.
+// A mail server that refuses, hangs, offers no encryption or cannot be trusted gets no password, and no
+// error shows one.
 func TestMailServersThatFail(t *testing.T) {
 	t.Parallel()
 	m := Message{ID: "x", Title: "a", Text: "b", Attempt: 1}

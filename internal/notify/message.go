@@ -13,13 +13,13 @@ import (
 )
 
 // Message is what a receiver is told, and what its template is given. Its texts are escaped for the form of the
-// receiver, but in json, where the function json does that.
+// receiver, except in json, where the function json does that.
 type Message struct {
 	ID       string    // equal ones are the same message (notify-3)
 	Receiver string    // its name
 	Event    string    // failing, guarded, stale, recovered, findings, drift, warehouse or test
 	Account  string    // that it is about; empty: several, or none
-	Streams  []string  // that it is about; where it is about several accounts, each with its account
+	Streams  []string  // that it is about; if it is about several accounts, each with its account
 	Title    string    // a line
 	Text     string    // all of it, in lines
 	At       time.Time // when it was noticed, in UTC
@@ -33,20 +33,20 @@ var sample = Message{
 	Title:   "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
 }
 
-// Bounds of what is written, in bytes.
+// Limits of what is written, in bytes.
 const (
 	maxTitle = 160
 	maxText  = 4 << 10
 	maxBody  = 32 << 10
 )
 
-// Bounds of what is said of one thing, and of how many.
+// Limits of a line about one thing, in bytes, and of the number of lines.
 const (
 	maxLine  = 500
 	maxLines = 20
 )
 
-// clip shortens a text to so many bytes of whole characters, and says so.
+// clip shortens a text to the given number of bytes, in whole characters, and marks the end with dots.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -57,7 +57,7 @@ func clip(text string, most int) string {
 // line makes a text of the API fit for a message (notify-7).
 func line(text string) string { return clip(visible.Line(text), maxLine) }
 
-// escaped has the texts of the message as a form needs them.
+// escaped returns the message with its texts as a form needs them.
 func (m Message) escaped(escape func(string) string) Message {
 	m.Title, m.Text, m.Account = escape(m.Title), escape(m.Text), escape(m.Account)
 	streams := make([]string, len(m.Streams))
@@ -68,7 +68,7 @@ func (m Message) escaped(escape func(string) string) Message {
 	return m
 }
 
-// body is the text of a message as it is built in.
+// body returns the built-in text of a message.
 func (m Message) body() string {
 	text := m.Title + "\n" + m.Text
 	if m.Attempt > 1 {
@@ -77,7 +77,7 @@ func (m Message) body() string {
 	return text
 }
 
-// render is the text of a message in the form of its receiver: the template's, or what is built in.
+// render returns the text of a message in the form of its receiver: that of the template, or the built-in one.
 func (t *target) render(m Message) (string, error) {
 	m = m.escaped(t.escape())
 	if t.text == nil {
@@ -93,7 +93,7 @@ func (t *target) render(m Message) (string, error) {
 	return b.String(), nil
 }
 
-// bounded is what a template writes.
+// bounded takes what a template writes.
 type bounded struct{ bytes.Buffer }
 
 // Write refuses more than a message may have.

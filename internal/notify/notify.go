@@ -25,12 +25,12 @@ type Options struct {
 	Clock     func() time.Time     // default: time.Now
 
 	roots  *x509.CertPool   // seam: default: those of the system
-	point  func(string)     // seam: told of each step that a kill may come after
+	point  func(string)     // seam: called at each step after which a kill may come
 	ticks  <-chan time.Time // seam: default: one every two seconds
 	limits limits           // seam: default: defaultLimits
 }
 
-// Notifier tells the receivers of a configuration.
+// Notifier sends messages to the receivers of a configuration.
 type Notifier struct {
 	o   Options
 	log *slog.Logger
@@ -124,10 +124,10 @@ type limits struct {
 	storing  time.Duration // deciding and storing, with taking the turn
 	serving  time.Duration // sending, with taking the turn
 	settling time.Duration // storing that messages were sent
-	patience time.Duration // waiting for another process to have done it
+	patience time.Duration // waiting for a turn that another process has
 }
 
-// defaultLimits let a turn be over before it counts as forgotten (notify-2).
+// defaultLimits end a turn before others may count it as abandoned (notify-2).
 var defaultLimits = limits{storing: 40 * time.Second, serving: 35 * time.Second, settling: 40 * time.Second,
 	patience: 5 * time.Second}
 
@@ -168,7 +168,7 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	if err != nil || giveBack == nil {
 		return err // without an error, another process or the next turn does it
 	}
-	all, _, err = n.news(ctx, r) // another process may have told it
+	all, _, err = n.news(ctx, r) // another process may have stored them
 	if err == nil && len(all) > 0 {
 		n.o.point("storing")
 		err = n.outbox().QueueNotifications(ctx, all)
@@ -178,7 +178,7 @@ func (n *Notifier) store(ctx context.Context, r *Receivers) error {
 	return err
 }
 
-// news are the edges of all receivers of messages. unrecorded is as in observation.
+// news returns the edges of all receivers of messages. unrecorded is as in observation.
 func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Notification, unrecorded bool, err error) {
 	o, err := n.observe(ctx)
 	if err != nil {
@@ -196,8 +196,8 @@ func (n *Notifier) news(ctx context.Context, r *Receivers) (all []warehouse.Noti
 	return all, o.unrecorded(), nil
 }
 
-// turn takes a turn (notify-2), and waits for it a while. The function is nil where another process keeps it. Only
-// the waiting counts: a warehouse that is slow to give the turn gives it.
+// turn takes a turn (notify-2), and waits a while for it. The function is nil if another process keeps the turn. Only
+// the waiting is limited: if the warehouse is slow to give the turn, it is taken all the same.
 func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(context.Context), err error) {
 	over := time.NewTimer(n.o.limits.patience)
 	defer over.Stop()
@@ -220,5 +220,5 @@ func (n *Notifier) turn(ctx context.Context, table string) (giveBack func(contex
 	}
 }
 
-// Receivers are the names and the forms of those in force, in the order of the configuration.
+// Receivers returns the names and the forms of the receivers in force, in the order of the configuration.
 func (n *Notifier) Receivers() (names, forms []string) { return n.receivers.Load().Names() }

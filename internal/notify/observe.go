@@ -14,23 +14,23 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Stream is what the process knows of a stream beside the warehouse.
+// Stream is what the process itself knows of a stream.
 type Stream struct {
 	Account, Stream string
 	Enabled         bool
 	Paused          bool          // by an operator: it is not late
 	StaleAfter      time.Duration // age of the last success from which on it is late; 0: not known
-	Failed          bool          // the last attempt of this process
+	Failed          bool          // the last attempt of this process failed
 }
 
-// errEnded says that nobody knows the streams any more: the process is ending.
+// errEnded says that the streams are no longer known: the process is ending.
 var errEnded = errors.New("the process is ending")
 
 // observation is the present state of everything that receivers may be told about.
 type observation struct {
 	now       time.Time
 	streams   []Stream        // configured and enabled
-	accounts  map[string]bool // that are configured: of others, other processes tell
+	accounts  map[string]bool // that are configured; other processes report about others
 	standings map[warehouse.StreamID]warehouse.StreamStatus
 	guarded   map[warehouse.StreamID]warehouse.GuardedRun
 	findings  []warehouse.OpenFinding
@@ -38,7 +38,7 @@ type observation struct {
 	vanished  []warehouse.VanishedField
 }
 
-// observe reads how things stand. It reads the bookkeeping only, and so costs little.
+// observe reads the present state. It reads the bookkeeping only, and so costs little.
 func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 	streams := n.o.Streams()
 	if len(streams) == 0 { // otherwise all streams would look as if they were no longer configured
@@ -77,11 +77,11 @@ func (n *Notifier) observe(ctx context.Context) (o observation, err error) {
 	return o, err
 }
 
-// Things that begin to hold and end. Each is told by the event of its name.
+// lasting are the conditions that begin and end. Each is reported by the event of its name.
 var lasting = []string{receiver.EventGuarded, receiver.EventFailing, receiver.EventStale}
 
-// holds reports whether a condition of a stream holds now, since when, and whether it has ended. It may be neither:
-// then nothing is told.
+// holds reports whether a condition of a stream is true now, since when, and whether it has ended. If it is neither,
+// nothing is reported.
 func (o *observation) holds(event string, s Stream, after int) (holds, ended bool, since time.Time) {
 	st, known := o.standings[warehouse.StreamID{Account: s.Account, Stream: s.Stream}]
 	if !known {
@@ -97,10 +97,11 @@ func (o *observation) holds(event string, s Stream, after int) (holds, ended boo
 	case receiver.EventFailing:
 		return faults.Outcome != warehouse.OutcomeGuarded && faults.Count >= uint64(after), faults.Count == 0, since
 	}
-	if st.LookedAt == nil { // the first run is awaited, and its failures are told as such
+	if st.LookedAt == nil { // no run has succeeded yet, and failures are reported as such
 		return false, true, since
 	}
-	late := s.StaleAfter > 0 && !s.Paused && st.Now.Sub(*st.LookedAt) > s.StaleAfter // both by the clock of the warehouse
+	// Both times are by the clock of the warehouse.
+	late := s.StaleAfter > 0 && !s.Paused && st.Now.Sub(*st.LookedAt) > s.StaleAfter
 	return late, !late && s.StaleAfter > 0, *st.LookedAt
 }
 
@@ -111,7 +112,7 @@ func (o *observation) unrecorded() bool {
 	})
 }
 
-// describe is a line about what holds of a stream.
+// describe returns a line about a condition of a stream.
 func (o *observation) describe(event string, s Stream) string {
 	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
 	st := o.standings[id]
@@ -154,7 +155,7 @@ type subject struct{ event, account, name, since string }
 
 func (s subject) String() string { return s.event + "/" + s.account + "/" + s.name + "@" + s.since }
 
-// digest is a text of any length as a name.
+// digest makes a short name of texts of any length.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {

@@ -27,7 +27,7 @@ type Run struct {
 	started sync.WaitGroup
 }
 
-// Run is one of these streams; none are all. note is called for each ping that a switch wants.
+// Run returns a run of these streams; none are all. note is called for each ping that a switch wants.
 func (r *Receivers) Run(streams []warehouse.StreamID, note func(receiver string, err error)) *Run {
 	run := &Run{id: uuid.New(), note: note}
 	for _, t := range r.all {
@@ -46,8 +46,8 @@ func (r *Run) Begin(ctx context.Context) {
 	}
 }
 
-// End tells the switches how the run ended, and waits until they know, or do not answer. failed are the streams that
-// failed, with why; err is why there was no run.
+// End tells the switches how the run ended, and waits until each has answered, or failed to. failed are the streams
+// that failed, with the reason; err is the reason if there was no run.
 func (r *Run) End(ctx context.Context, failed map[warehouse.StreamID]string, err error) {
 	r.started.Wait() // otherwise the end could arrive before the beginning
 	var group sync.WaitGroup
@@ -81,7 +81,7 @@ func (r *Run) ping(ctx context.Context, t *target, signal, text string) {
 // errNotWanted says that a switch does not take the signal.
 var errNotWanted = errors.New("the receiver is not configured for this signal")
 
-// ping tells a switch. rid tells runs at the same time apart, for those that know it.
+// ping sends a signal to a switch. rid distinguishes runs at the same time, for the switches that know it.
 func (t *target) ping(ctx context.Context, signal, text string, rid uuid.UUID) error {
 	if len(t.Events) > 0 && !slices.Contains(t.Events, signal) {
 		return errNotWanted

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// Bounds of one request (notify-5).
+// Limits of one request (notify-5).
 const (
 	attemptTimeout = 10 * time.Second
 	maxAnswer      = 4 << 10 // bytes that are read of an answer
 	maxHeader      = 64 << 10
 )
 
-// newClient is what requests are made with: it follows no redirect, keeps no connection, and bounds what it reads. Each
-// request has a time limit of its own.
+// newClient returns the client of all requests: it follows no redirect, keeps no connection, and limits what it reads.
+// Each request has a time limit of its own.
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		transport = &http.Transport{
@@ -76,7 +76,7 @@ func (t *target) request(ctx context.Context, to *url.URL, header http.Header, b
 	return refusal(answer, now)
 }
 
-// refusal is what an answer says that is not 2xx.
+// refusal returns the error of an answer that is not 2xx.
 func refusal(answer *http.Response, now time.Time) error {
 	code := answer.StatusCode
 	switch {
@@ -95,7 +95,7 @@ func refusal(answer *http.Response, now time.Time) error {
 	return f
 }
 
-// retryAfter reads the header of that name, and believes it up to an hour.
+// retryAfter reads the header of that name. More than an hour counts as an hour.
 func retryAfter(text string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
@@ -106,7 +106,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(0, wait), time.Hour)
 }
 
-// fault is an attempt that got no answer, without what must not be shown.
+// fault returns the error of an attempt that got no answer, without what must not be shown.
 func (t *target) fault(err error) *AttemptError {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return &AttemptError{What: "it did not answer within " + t.patience.String()}
@@ -117,8 +117,8 @@ func (t *target) fault(err error) *AttemptError {
 	return &AttemptError{What: line(t.unsecret.Replace(err.Error()))}
 }
 
-// unsecret takes what is secret about a receiver out of a text (notify-6). Paths and parameters of a webhook are its
-// password.
+// unsecret returns what takes the secrets of a receiver out of a text (notify-6). The path and the parameters of a
+// webhook are its password.
 func unsecret(r Receiver, u *url.URL) *strings.Replacer {
 	var hide []string
 	add := func(secret string) {

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// Receiver is who is told, as the configuration has it. Empty lists are all.
+// Receiver is a receiver of messages, as the configuration has it. An empty list means all.
 type Receiver struct {
 	Name, Form string
 	URL        string // of all but mail; a secret
@@ -27,14 +27,14 @@ type Receiver struct {
 
 	Events, Accounts, Streams []string
 	After                     int    // failed runs in a row before the first message; at least 1
-	Template                  string // text/template of the text, of json of the body; "": what is built in
-	AllowInsecure             bool   // permits what is not encrypted to other machines
+	Template                  string // text/template of the text, or for json of the body; "": the built-in message
+	AllowInsecure             bool   // permits unencrypted messages to other machines
 }
 
 // target is a receiver that can be sent to.
 type target struct {
 	Receiver
-	text     *template.Template // nil: what is built in
+	text     *template.Template // nil: the built-in text
 	url      *url.URL
 	from     *mail.Address
 	to       []*mail.Address
@@ -46,7 +46,7 @@ type target struct {
 // Receivers are those of a configuration, each of which can be sent to.
 type Receivers struct{ all []*target }
 
-// Names are those of the receivers, with their forms, in the order of the configuration.
+// Names returns the names of the receivers, and their forms, in the order of the configuration.
 func (r *Receivers) Names() (names, forms []string) {
 	if r == nil {
 		return nil, nil
@@ -57,8 +57,8 @@ func (r *Receivers) Names() (names, forms []string) {
 	return names, forms
 }
 
-// Compile makes receivers usable, or says of all that cannot be used what is wrong. Its errors show no secret.
-// transport is that of all requests; nil: one of its own, with the proxies of the environment.
+// Compile makes receivers usable, or says what is wrong with each that cannot be used. Its errors show no secret. All
+// requests use transport; nil: one of its own, with the proxies of the environment.
 func Compile(all []Receiver, transport http.RoundTripper) (*Receivers, error) {
 	var out Receivers
 	var errs []error

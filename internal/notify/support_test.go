@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { enginetest.Main(m, enginetest.Options{}) }
 // secret is part of every URL and password of these tests: nothing may show it.
 const secret = "hunter2hunter2"
 
-// hook is a receiver that remembers what it took.
+// hook is a receiver that remembers the requests that it got.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -76,7 +76,7 @@ func (h *hook) drain() []request {
 	return got
 }
 
-// titles are those of the messages since the last call, of the form json.
+// titles returns those of the messages since the last call, of the form json.
 func (h *hook) titles(t *testing.T) (titles []string) {
 	t.Helper()
 	for _, r := range h.drain() {
@@ -92,8 +92,8 @@ func (h *hook) titles(t *testing.T) (titles []string) {
 // longAgo is before anything that these tests do.
 const longAgo = 60 * 24 * time.Hour
 
-// house is a warehouse, a clock, and what became of runs. It begins a month ago: what is dated in the future counts for
-// nothing.
+// house is a warehouse, a clock, and the results of runs. It begins a month ago: what is dated in the future
+// does not count.
 type house struct {
 	*testing.T
 	w       *warehouse.Warehouse
@@ -101,10 +101,10 @@ type house struct {
 	now     time.Time
 	streams []Stream
 	log     *lockedText
-	hasty   time.Duration // of one attempt, where it is not the time that counts; 0: unhurried
+	hasty   time.Duration // limit of one attempt, if time does not matter; 0: unhurried
 }
 
-// unhurried is longer than anything takes here that is not to be cut off, on a machine that is slow.
+// unhurried is longer than anything that must not be cut off takes here, even on a slow machine.
 const unhurried = 10 * time.Minute
 
 type lockedText struct {
@@ -148,7 +148,7 @@ func (h *house) pass(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// notifier is one of a process that has just begun.
+// notifier returns one of a process that has just begun.
 func (h *house) notifier(all ...Receiver) *Notifier {
 	h.Helper()
 	n, err := New(Options{Warehouse: h.w, Streams: func() []Stream { return h.streams }, Clock: h.clock,
@@ -209,7 +209,7 @@ func (h *house) carry(account, stream string, records uint64, fields map[string]
 	}
 }
 
-// webhook is a receiver of the form json.
+// webhook returns a receiver of the form json.
 func (h *hook) webhook(name string) Receiver {
 	return Receiver{Name: name, Form: receiver.JSON, URL: h.URL + "/" + secret}
 }

@@ -10,13 +10,13 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// Tried is what came of a test of a receiver.
+// Tried is the result of the test of a receiver.
 type Tried struct {
 	Receiver, Form string
-	Err            error // nil: it took the message
+	Err            error // nil: it accepted the message
 }
 
-// Test sends a message to each receiver that says it is one, and reports what came of it, in the order of the
+// Test sends each receiver a message that says it is a test, and returns the results, in the order of the
 // configuration. A dead man's switch gets a success. Nothing is stored.
 func (r *Receivers) Test(ctx context.Context, now time.Time) []Tried {
 	tried := make([]Tried, len(r.all))
@@ -29,7 +29,7 @@ func (r *Receivers) Test(ctx context.Context, now time.Time) []Tried {
 	return tried
 }
 
-// Only are the receivers without all others than the one of that name; false: there is none.
+// Only returns the receivers without all but the one of that name; false: there is none.
 func (r *Receivers) Only(name string) (*Receivers, bool) {
 	for _, t := range r.all {
 		if t.Name == name {

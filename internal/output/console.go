@@ -77,7 +77,7 @@ func (c *Console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Show replaces the frame; no lines remove it. It does nothing where nothing can be redrawn.
+// Show replaces the frame, or removes it if there are no lines. It does nothing if nothing can be redrawn.
 func (c *Console) Show(lines []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *Console) Release() {
 	c.frame = nil
 }
 
-// home moves to where the frame begins. Lines that have been drawn may take several rows by now, when the terminal has
+// home moves to the beginning of the frame. A line that was drawn may take several rows by now, if the terminal has
 // become narrower.
 func (c *Console) home(b *bytes.Buffer, width int) {
 	rows := 0
@@ -125,8 +125,8 @@ func draw(b *bytes.Buffer, lines []string) {
 	b.WriteString(clearBelow)
 }
 
-// fit cuts lines to the width, and leaves out those that have no room: a frame that scrolls cannot be redrawn
-// (output-3).
+// fit cuts lines to the width, and leaves out those for which there is no room: a frame that scrolls cannot be
+// redrawn (output-3).
 func fit(lines []string, width, height int) []string {
 	var fitted []string
 	for i, line := range lines {
@@ -141,7 +141,7 @@ func fit(lines []string, width, height int) []string {
 	return fitted
 }
 
-// Cut shortens text to so many characters, and shows that it did.
+// Cut shortens text to the given number of characters, and marks the cut.
 func Cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// screen is what a terminal of so many columns shows after the text was written to it.
+// screen returns what a terminal of the given width shows after the text was written to it.
 func screen(text string, width int) []string {
 	sequence := regexp.MustCompile(`^\x1b\[(\d*)([A-Z])`)
 	lines, row, col := []string{""}, 0, 0
@@ -58,7 +58,7 @@ func screen(text string, width int) []string {
 	return lines
 }
 
-// live is a console on a made-up terminal.
+// live returns a console on a simulated terminal.
 func live(width, height int) (*Console, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &Console{live: true, out: &out, size: func() (int, int) { return width, height }}, &out
@@ -137,7 +137,7 @@ func TestProgressAsLogLines(t *testing.T) {
 	})
 }
 
-// What holds all runs up is said once for the account, and as soon as there is something to say.
+// What holds up all runs is shown once for the account, and as soon as there is something to say.
 func TestProgressOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // no second passes while it works
 		c, out := live(100, 24)
@@ -173,7 +173,7 @@ func TestProgressOfAll(t *testing.T) {
 	})
 }
 
-// The share of a backfill is shown, and how long the rest takes as soon as that can be told.
+// The share of a backfill is shown, and how long the rest takes as soon as that can be computed.
 func TestBackfillProgress(t *testing.T) {
 	l := progressLine{reading: 10 * time.Second}
 	if l.windowWords() != "" || l.windowAttrs() != nil {

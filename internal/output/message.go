@@ -8,8 +8,8 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// Message is an error in as few lines as it takes (output-4): joined errors repeat each other when the cause is one. It
-// is fit to be shown (output-1).
+// Message returns an error in as few lines as possible (output-4): joined errors repeat each other if they have one
+// cause. The text is safe to show (output-1).
 func Message(err error) string {
 	var all []string
 	for _, line := range errorLines(err) {
@@ -21,8 +21,8 @@ func Message(err error) string {
 	return strings.Join(all, "\n  ")
 }
 
-// errorLines are the lines of an error. Only joining makes lines, and an error that says by a method Lines which they
-// are: a line break within the text of one error may come from outside, and is made visible.
+// errorLines returns the lines of an error. Only two things make lines: joining errors, and a method Lines that returns
+// them. A line break within the text of one error may come from outside, and is made visible.
 func errorLines(err error) []string {
 	text := err.Error()
 	switch e := any(err).(type) {
@@ -56,7 +56,7 @@ func errorLines(err error) []string {
 	return []string{visible.Line(text)}
 }
 
-// Clip bounds what a log line repeats, such as the text of a statement or the answer of a service (output-4). It is for
+// Clip limits what a log line repeats, such as the text of a statement or the answer of a service (output-4). It is for
 // slog.HandlerOptions.ReplaceAttr. A stack stays whole: it is our own.
 func Clip(_ []string, attr slog.Attr) slog.Attr {
 	if attr.Key == "stack" {

@@ -14,7 +14,7 @@ type wrapper struct{ error }
 
 func (w wrapper) Unwrap() error { return w.error }
 
-// Only joining makes lines of a message.
+// Only joined errors make several lines of a message.
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("bad\nerror: forged\x1b")

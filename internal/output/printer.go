@@ -20,12 +20,12 @@ type Column struct {
 	Human func(any) string // how a table shows a value; nil: as CSV does
 	// Optional columns are left out of a table of up to 1,000 rows when all of them have zero, NULL or no text there.
 	Optional bool
-	// Elastic is the column of a table whose texts are cut where the table has more than 100 columns otherwise.
+	// Elastic is the column whose texts are cut if the table would be wider than 100 characters.
 	Elastic bool
-	// Wrap is for the last column: tables wrap its text, in its place, to 100 columns. It is for terminals: what reads a
-	// pipe wants a row to be a line.
+	// Wrap is for the last column: tables wrap its text, within the column, at 100 characters. It is for terminals:
+	// programs that read a pipe expect a row in one line.
 	Wrap bool
-	// Below is for the last column: tables show it beneath the row, wrapped to 100 columns, where there is any.
+	// Below is for the last column: tables show its text beneath the row, wrapped at 100 characters, if there is any.
 	Below bool
 }
 
@@ -121,7 +121,7 @@ func (p *jsonPrinter) Close() error {
 	return p.out.Flush()
 }
 
-// marshal is JSON without the escapes that only HTML needs, and with those that keep a terminal from harm.
+// marshal returns JSON without the escapes that only HTML needs, and with those that keep a terminal from harm.
 func marshal(v any) ([]byte, error) {
 	if t, ok := v.(time.Time); ok {
 		v = t.UTC()
@@ -180,7 +180,7 @@ func (p *csvPrinter) Close() error {
 	return p.flush()
 }
 
-// field is a value as CSV has it.
+// field returns a value as CSV has it.
 func field(v any) string {
 	switch v := v.(type) {
 	case json.Number:
@@ -195,7 +195,7 @@ func field(v any) string {
 	return visible.Cell(Plain(v))
 }
 
-// Plain is a value as text: what CSV and tables have of it.
+// Plain returns a value as text, as CSV and tables show it.
 func Plain(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -58,7 +58,7 @@ func TestNoRows(t *testing.T) {
 	}
 }
 
-// Data must not steer the terminal.
+// Data must not control the terminal.
 func TestControlCharactersAreVisible(t *testing.T) {
 	var out bytes.Buffer
 	if err := Print("table", &out, []Column{{Name: "x"}},
@@ -70,7 +70,7 @@ func TestControlCharactersAreVisible(t *testing.T) {
 	}
 }
 
-// Text is no formula in any CSV; a negative number is none.
+// Text is never a formula in CSV; a negative number is not a formula.
 func TestCSVHasNoFormulas(t *testing.T) {
 	var out bytes.Buffer
 	row := []any{"-1+cmd|'x'!A1", json.Number("-1.50"), int64(-2), float{-0.5, 64}, "＝x", "two\r\nlines\u009b",
@@ -85,7 +85,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	}
 }
 
-// A table decides its widths by a sample and keeps no more than that.
+// A table decides its widths by a sample of its rows, and keeps no more rows than that.
 func TestLongTable(t *testing.T) {
 	var out bytes.Buffer
 	p := NewPrinter("table", &out, []Column{{Name: "x"}, {Name: "y"}})
@@ -105,7 +105,7 @@ func TestLongTable(t *testing.T) {
 	}
 }
 
-// A column that has nothing to say is left out of a table, and of no other format.
+// A column in which all values are empty is left out of a table, but of no other format.
 func TestOptionalColumns(t *testing.T) {
 	columns := []Column{{Name: "a", Optional: true}, {Name: "b"}, {Name: "c", Optional: true}, {Name: "d", Optional: true}}
 	rows := [][]any{{uint64(0), "", nil, ""}, {uint64(0), "x", nil, "y"}}
@@ -163,7 +163,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// The last column of a table for a terminal is wrapped in its place, and no line is wider than 100 columns.
+// The last column of a table for a terminal is wrapped within the column, and no line is wider than 100 columns.
 func TestWrappedColumn(t *testing.T) {
 	t.Parallel()
 	columns := []Column{{Name: "check"}, {Name: "detail", Wrap: true}}

@@ -32,10 +32,10 @@ type ProgressOptions struct {
 	Console *Console
 	Logger  *slog.Logger
 	Runs    []Run // in the order in which they are shown
-	// Keep leaves the lines on the screen at the end, for want of a result that is printed there.
+	// Keep leaves the lines on the screen at the end, if no result is printed there.
 	Keep bool
-	// LimitedTo is the rate, in requests a second, that holds an account's requests up now; 0 when something else does. It
-	// is called once a second. Default: nothing is known.
+	// LimitedTo returns the rate, in requests per second, that limits an account's requests now; 0 if something else
+	// does. It is called once a second. Default: nothing is known.
 	LimitedTo func(account string) float64
 }
 
@@ -56,7 +56,7 @@ type progressLine struct {
 	State
 	since   time.Time     // of the first row's request
 	reading time.Duration // how long reading took, so far
-	result  string        // what came of it, once it is done
+	result  string        // its result, once it is done
 }
 
 // rate is in rows a second; 0 while it is not known.
@@ -99,7 +99,7 @@ func NewProgress(o ProgressOptions) *Progress {
 	return p
 }
 
-// Update is called often, from many goroutines: it only remembers.
+// Update is called often, from many goroutines: it only stores the state.
 func (p *Progress) Update(s State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *Progress) Stop() {
 	p.o.Console.Show(nil)
 }
 
-// measure asks what holds the accounts up: often enough for the answer to be known when it is shown.
+// measure asks what limits the accounts, often enough for the answer to be known when it is shown.
 func (p *Progress) measure() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,8 +163,8 @@ func (p *Progress) line(r Run) *progressLine {
 	return nil
 }
 
-// drawLines draws a line for each run, and one for all. Where the terminal is short, runs under way and that one come
-// first: they are the ones to see.
+// drawLines draws a line for each run, and one for all. If the terminal is short, runs under way and the line for all
+// come first: they are the ones to see.
 func (p *Progress) drawLines() {
 	p.mu.Lock()
 	wide := 0
@@ -188,7 +188,7 @@ func (p *Progress) drawLines() {
 	p.o.Console.Show(append(first, rest...))
 }
 
-// wordsOfAll say since when the runs go on, and what holds them up. In the first second there is nothing to say.
+// wordsOfAll returns how long the runs have taken so far, and what limits them. In the first second it returns nothing.
 func (p *Progress) wordsOfAll() string {
 	elapsed := time.Since(p.begun).Truncate(time.Second)
 	if elapsed == 0 {
@@ -209,7 +209,7 @@ func requestRate(perSecond float64) string {
 	return strconv.FormatFloat(perSecond, 'g', 3, 64) + " requests/s"
 }
 
-// words are what a live line says after the name.
+// words returns what a live line says after the name.
 func (l *progressLine) words() string {
 	phase := l.Phase
 	switch {
@@ -242,7 +242,7 @@ func (p *Progress) logLines() {
 	}
 }
 
-// windowWords say how far a backfill is, and nothing of another run.
+// windowWords returns how far a backfill is; nothing for other runs.
 func (l *progressLine) windowWords() string {
 	if l.Windows.Total == 0 {
 		return ""
@@ -254,7 +254,7 @@ func (l *progressLine) windowWords() string {
 	return text
 }
 
-// windowAttrs are the same for a log line.
+// windowAttrs returns the same for a log line.
 func (l *progressLine) windowAttrs() []any {
 	if l.Windows.Total == 0 {
 		return nil
@@ -267,7 +267,7 @@ func (l *progressLine) windowAttrs() []any {
 	return attrs
 }
 
-// timeLeft supposes that the windows that are left take as long as those that were read.
+// timeLeft estimates the time that is left. It assumes that each window takes as long as those that were read.
 func (l *progressLine) timeLeft() (left time.Duration, known bool) {
 	read := l.Windows.Done - l.Windows.Earlier
 	if read <= 0 || l.reading <= 0 {

@@ -10,16 +10,17 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// WidestTable is how many columns a table has at most that can be fitted to a terminal (Column.Elastic, Column.Below).
+// WidestTable is the largest width, in characters, of a table that can be fitted to a terminal (Column.Elastic,
+// Column.Below).
 const WidestTable = 100
 
 const (
 	// sampleRows decide the widths of a table's columns; later rows are written as they come.
 	sampleRows = 1000
-	// widestCell bounds a cell of a table, except for the last column: one long text would push all the others apart.
+	// widestCell limits a cell of a table, except for the last column: one long text would push all the others apart.
 	widestCell   = 64
 	narrowest    = 8      // of a column that is cut
-	belowIndent  = "    " // of what stands beneath a row
+	belowIndent  = "    " // of the text beneath a row
 	betweenCells = "  "
 )
 
@@ -106,7 +107,7 @@ func (p *tablePrinter) writeSample() error {
 	return nil
 }
 
-// fit narrows the elastic column as far as the table is too wide.
+// fit narrows the elastic column by as much as the table is too wide.
 func (p *tablePrinter) fit() {
 	width := -len(betweenCells)
 	for i, c := range p.columns {
@@ -152,7 +153,7 @@ func (p *tablePrinter) write(cells []string) error {
 	return err
 }
 
-// widestRule bounds the line under the name of a column.
+// widestRule returns the largest length of the line under the name of a column.
 func (p *tablePrinter) widestRule(column int) int {
 	if p.columns[column].Wrap {
 		return p.wrappedTo()
@@ -160,10 +161,10 @@ func (p *tablePrinter) widestRule(column int) int {
 	return widestCell
 }
 
-// leastWrapped is the width that the text of the last column has at least, where it is wrapped in its place.
+// leastWrapped is the smallest width of the last column, if its text is wrapped within the column.
 const leastWrapped = 30
 
-// wrapped is the text of the last column, over several lines where it is to be wrapped.
+// wrapped returns the text of the last column, in several lines if it is to be wrapped.
 func (p *tablePrinter) wrapped(text string) string {
 	last := len(p.columns) - 1
 	if !p.columns[last].Wrap {
@@ -172,10 +173,10 @@ func (p *tablePrinter) wrapped(text string) string {
 	return strings.Join(Wrap(text, p.wrappedTo()), "\n"+strings.Repeat(" ", p.beforeLast()))
 }
 
-// wrappedTo is the width to which the last column is wrapped.
+// wrappedTo returns the width to which the last column is wrapped.
 func (p *tablePrinter) wrappedTo() int { return max(leastWrapped, WidestTable-p.beforeLast()) }
 
-// beforeLast is where the last column begins.
+// beforeLast returns where the last column begins.
 func (p *tablePrinter) beforeLast() (width int) {
 	for _, w := range p.widths[:len(p.widths)-1] {
 		width += w + len(betweenCells)
@@ -183,7 +184,7 @@ func (p *tablePrinter) beforeLast() (width int) {
 	return width
 }
 
-// Wrap is a text in lines of so many characters at most. A word that is longer is broken.
+// Wrap returns a text in lines of at most the given number of characters. A longer word is broken.
 func Wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -15,16 +15,16 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// float is a number that JSON may have no word for.
+// float is a number that JSON may be unable to write: NaN or an infinity.
 type float struct {
 	value float64
 	bits  int
 }
 
-// String is the shortest text that reads back as the same number.
+// String returns the shortest text that reads back as the same number.
 func (f float) String() string { return strconv.FormatFloat(f.value, 'g', -1, f.bits) }
 
-// MarshalJSON writes null for what is no number.
+// MarshalJSON writes null for what is not a number.
 func (f float) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
 		return []byte("null"), nil
@@ -47,9 +47,9 @@ func (o object) String() string {
 	return string(text)
 }
 
-// Value makes of what the driver scanned a value that prints the same in every format: nil, bool, integers, string,
+// Value turns what the driver scanned into a value that prints the same in every format: nil, bool, integers, string,
 // float, or lists and maps of these. Decimals are json.Number with all the digits of their type; times are ISO 8601 in
-// the precision of theirs, in UTC.
+// the precision of their type, in UTC.
 func Value(v reflect.Value, typ string) any {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -104,7 +104,7 @@ func Value(v reflect.Value, typ string) any {
 	return v.Interface()
 }
 
-// layout is ISO 8601 in the precision of a type.
+// layout returns ISO 8601 in the precision of a type.
 func layout(typ string) string {
 	typ = bare(typ)
 	const seconds = "2006-01-02T15:04:05"
@@ -124,7 +124,7 @@ func layout(typ string) string {
 	return time.RFC3339Nano
 }
 
-// bare is a type without what says only how it is stored.
+// bare returns a type without the wrappers that only say how it is stored.
 func bare(typ string) string {
 	for _, wrapper := range []string{"LowCardinality(", "Nullable("} {
 		if inner, ok := strings.CutPrefix(typ, wrapper); ok {
@@ -134,7 +134,7 @@ func bare(typ string) string {
 	return typ
 }
 
-// element is the type of a list's elements, where that is simple to tell.
+// element returns the type of a list's elements, if that is simple to tell.
 func element(typ string) string {
 	inner, ok := strings.CutPrefix(typ, "Array(")
 	if !ok {

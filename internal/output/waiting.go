@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// patience is how long a person waits without a word.
+	// patience is how long a person waits before anything is shown.
 	patience = 2 * time.Second
-	// logEvery is how often a log tells of what goes on for long.
+	// logEvery is how often something that takes long is logged.
 	logEvery = 10 * time.Second
 )
 

@@ -1,6 +1,6 @@
 // Package panics carries a panic from the goroutine in which it happens to the one that waits for it. A panic can be
-// recovered only in the goroutine that it comes from, and ends the process otherwise. Who waits raises it again, so that
-// it ends there what it would have ended without a second goroutine: a run, or a request.
+// recovered only in the goroutine that it comes from, and ends the process otherwise. The goroutine that waits raises
+// it again. So it ends what it would have ended without a second goroutine: a run, or a request.
 //
 // Invariants, cited in the code as panics-N:
 //
@@ -49,7 +49,7 @@ func AtOnce(all ...func()) error {
 	return errors.Join(errs...)
 }
 
-// Raise panics if err has an [*Error] in it, with that. Otherwise it does nothing.
+// Raise panics with the [*Error] that err has in it. If err has none, it does nothing.
 func Raise(err error) {
 	if e, panicked := errors.AsType[*Error](err); panicked {
 		panic(e)

@@ -9,7 +9,7 @@ import (
 
 func explode() { panic("on purpose") }
 
-// TestRaisedAgain carries a panic through two goroutines: in the last one it still has the place where it happened.
+// TestRaisedAgain passes a panic through two goroutines: in the last one it still has the place where it happened.
 func TestRaisedAgain(t *testing.T) {
 	t.Parallel()
 	caught := make(chan error)
@@ -27,7 +27,7 @@ func TestRaisedAgain(t *testing.T) {
 	}
 }
 
-// TestNoPanic wants errors to stay what they are, and what is no panic not to be raised.
+// TestNoPanic checks that errors stay what they are, and that what is not a panic is not raised.
 func TestNoPanic(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
@@ -41,7 +41,7 @@ func TestNoPanic(t *testing.T) {
 	Raise(failed)
 }
 
-// TestPanicWithAnError keeps an error that was panicked with apart from one that was returned.
+// TestPanicWithAnError distinguishes an error that was the value of a panic from one that was returned.
 func TestPanicWithAnError(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
@@ -51,7 +51,7 @@ func TestPanicWithAnError(t *testing.T) {
 	}
 }
 
-// TestAtOnce does all at the same time, and says which panicked when all have ended.
+// TestAtOnce starts all functions at the same time, and reports which of them panicked when all have ended.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	first, second := make(chan struct{}), make(chan struct{})

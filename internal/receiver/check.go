@@ -35,7 +35,7 @@ func ParseServer(text string) (host string, err error) {
 	return host, nil
 }
 
-// ParseSender reads the address of a sender, who is one.
+// ParseSender reads the address of the one sender.
 func ParseSender(text string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil {
@@ -53,7 +53,7 @@ func ParseRecipients(text string) ([]*mail.Address, error) {
 	return all, nil
 }
 
-// CheckLogin wants user and password together.
+// CheckLogin returns an error if only one of user and password is set.
 func CheckLogin(user, password bool) error {
 	if user != password {
 		return errors.New("user and password go together: one is set and the other is not")
@@ -61,7 +61,7 @@ func CheckLogin(user, password bool) error {
 	return nil
 }
 
-// CheckTLS wants mail to be encrypted on its way to another machine, unless insecure permits that it is not.
+// CheckTLS returns an error if mail is not encrypted on its way to another machine, unless insecure permits that.
 func CheckTLS(tls, host string, insecure bool) error {
 	if tls == TLSNone && !insecure && !loopback.Host(host) {
 		return errors.New("none is for a mail server on this machine; allow_insecure = true permits it")

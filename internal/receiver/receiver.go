@@ -1,6 +1,6 @@
-// Package receiver says what a receiver of notifications may be: which forms there are, what each needs and can be told,
-// and which addresses it may have. The configuration is checked by it, and package notify sends by it. So a new form is
-// one entry of Forms, and the message that notify makes for it.
+// Package receiver says what a receiver of notifications may be: which forms there are, what each needs and can be
+// sent, and which addresses it may have. The configuration is checked by it, and package notify sends by it. So a new
+// form is one entry of Forms, and the message that notify makes for it.
 package receiver
 
 import "slices"
@@ -16,7 +16,7 @@ const (
 
 // Events that a receiver may want.
 const (
-	EventFailing   = "failing"   // runs of a stream fail, so many in a row as the receiver wants
+	EventFailing   = "failing"   // runs of a stream fail, as many in a row as the receiver wants
 	EventGuarded   = "guarded"   // a guard stopped a run, and a person must look
 	EventStale     = "stale"     // the last success is older than the schedule allows
 	EventRecovered = "recovered" // one of these is over
@@ -41,16 +41,16 @@ const (
 	TLSNone  = "none"
 )
 
-// Form is how a receiver is told.
+// Form is the way in which a receiver gets messages.
 type Form struct {
 	Name  string
-	Needs []string // keys of [[receiver]] that it cannot be without
-	// Takes are further keys, of those that not every form has.
+	Needs []string // keys of [[receiver]] that it needs
+	// Takes are further keys that it may have, of those that not every form has.
 	Takes  []string
-	Events []string // what it can be told
+	Events []string // what it can be sent
 }
 
-// Forms are all that there are.
+// Forms returns all of them.
 func Forms() []Form {
 	message := []string{"template", "after"}
 	return []Form{
@@ -80,7 +80,7 @@ func Find(name string) (Form, bool) {
 	return all[i], true
 }
 
-// Useless are the keys that other forms have and this one has no use for.
+// Useless returns the keys of other forms that this one has no use for.
 func (f Form) Useless() (keys []string) {
 	own := slices.Concat(f.Needs, f.Takes)
 	for _, other := range Forms() {
@@ -93,12 +93,12 @@ func (f Form) Useless() (keys []string) {
 	return keys
 }
 
-// Events are those that a receiver may choose among.
+// Events returns those that a receiver may choose among.
 func Events() []string {
 	return []string{EventFailing, EventGuarded, EventStale, EventRecovered, EventFindings, EventDrift, EventWarehouse}
 }
 
-// Signals are those that a dead man's switch may choose among.
+// Signals returns those that a dead man's switch may choose among.
 func Signals() []string { return []string{SignalStart, SignalSuccess, SignalFail} }
 
 // TLSWays are the ways to encrypt mail.

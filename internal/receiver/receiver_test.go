@@ -91,7 +91,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// says reports an error with a text and without the secret; "" is for none.
+// says reports whether an error has a text and does not contain the secret; "" means no error.
 func says(err error, want string) bool {
 	if err == nil || want == "" {
 		return err == nil && want == ""

@@ -10,7 +10,7 @@ import (
 )
 
 // Become replaces this process by the program, under the policy, as args say; args begins with the name. It returns
-// only when that fails. Then the process can go on as it was, but start no program that is to inherit files.
+// only if that fails. The process can then continue as before, but it can start no program that is to inherit files.
 func (p Policy) Become(args []string) error {
 	path, err := program()
 	if err != nil {
@@ -53,7 +53,7 @@ func (p Policy) passFiles() (restore func() error, err error) {
 		}
 		return err
 	}
-	// Out of the way of each other first.
+	// First the files are copied to places where they are not in each other's way.
 	copies := make([]int, len(p.Files))
 	for i, f := range p.Files {
 		if copies[i], err = above(int(f.Fd()), first+len(p.Files)); err != nil {

@@ -15,22 +15,23 @@
 //   - sandbox-1: What a policy does not name is refused. All rights over files and TCP that the kernel can refuse are
 //     refused, and given back for the named paths alone. No program can be executed: at first no other one, and after
 //     [Seal], which the process inside calls, not this one either.
-//   - sandbox-2: There are no sockets but TCP ones (no UDP, and so no names looked up; no local sockets), no child
-//     processes, no tracing of other processes. TCP connects to nothing and binds nothing: a server listens before
-//     it enters, and takes its listener along.
+//   - sandbox-2: There are no sockets except TCP ones (no UDP, and so no lookup of names; no local sockets), no child
+//     processes, no tracing of other processes. TCP can neither connect nor bind: a server listens before it enters,
+//     and takes its listener along.
 //   - sandbox-3: The new program has the standard streams, the files it is given, and no other open file; the variables
-//     it is given, and no others. Whatever else was open is closed there, what a supervisor passed on included
+//     it is given, and no others. Everything else that was open is closed there, including what a supervisor passed on
 //     (sockets of systemd, a file behind >&3).
-//   - sandbox-4: Rights cannot be had back: no_new_privs is set, and the rules hold for whatever the process starts.
-//   - sandbox-5: Who is inside can make sure of it: [Policy.Verify] tries what must be refused.
-//   - sandbox-6: A policy with Network is for a process that loads: it leaves all sockets, and refuses child processes
-//     and files as the others do. Where the kernel's Landlock cannot let an engine work that writes (before Linux 5.19
-//     it always refuses to move files between folders), such a policy leaves files as they are.
+//   - sandbox-4: Rights cannot be regained: no_new_privs is set, and the rules hold for everything that the
+//     process starts.
+//   - sandbox-5: A process that is inside can check this: [Policy.Verify] tries what must be refused.
+//   - sandbox-6: A policy with Network is for a process that loads: it allows all sockets, and refuses child processes
+//     and files as the others do. If the kernel's Landlock cannot let an engine work that writes (before Linux 5.19 it
+//     always refuses to move files between folders), such a policy does not restrict files.
 //
-// Files are Landlock's (Linux 5.13), TCP is Landlock's from Linux 6.7 on, and child processes and other sockets are a
-// seccomp filter's. [Policy.Missing] tells what a kernel cannot do.
+// Landlock restricts files (Linux 5.13 and later) and TCP (Linux 6.7 and later). A seccomp filter restricts child
+// processes and other sockets. [Policy.Missing] returns what a kernel cannot do.
 //
-// A signal that comes while the program replaces itself (10 to 20 milliseconds) meets the default action, as at every
+// A signal that comes while the program replaces itself (10 to 20 milliseconds) causes the default action, as at every
 // start of a program. For that moment a daemon ignores SIGHUP, because it reads its configuration anyway.
 //
 // Not covered are: the time and memory that the process uses, what it writes into the folders that it may write to, and

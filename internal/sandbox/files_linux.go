@@ -2,8 +2,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// closeOnExec has every file but the standard streams closed in what is executed next: those too that this process was
-// started with.
+// closeOnExec makes every file except the standard streams close when the next program is executed. That includes the
+// files that this process was started with.
 func closeOnExec() error {
 	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }

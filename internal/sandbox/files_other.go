@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeOnExec has every file but the standard streams closed in what is executed next: those too that this process was
-// started with.
+// closeOnExec makes every file except the standard streams close when the next program is executed. That includes the
+// files that this process was started with.
 func closeOnExec() error {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {

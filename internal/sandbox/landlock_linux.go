@@ -27,13 +27,13 @@ const (
 	readFile   = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readFolder = unix.LANDLOCK_ACCESS_FS_READ_DIR
 	execute    = unix.LANDLOCK_ACCESS_FS_EXECUTE
-	// forFiles are the rights that mean something for a file; the kernel takes no others for one.
+	// forFiles are the rights that mean something for a file; the kernel accepts no others for one.
 	forFiles = execute | readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	// beyondWriting are the rights that a process does not need for its own files.
 	beyondWriting = execute | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// abi is the version of the kernel's Landlock, or 0 when it has none or has it switched off.
+// abi returns the version of the kernel's Landlock, or 0 if it has none or has it switched off.
 func abi() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -42,8 +42,8 @@ func abi() int {
 	return int(n)
 }
 
-// Missing tells what of the policy this kernel cannot enforce, in words: what it cannot block. Nothing is missing when
-// the sandbox is whole.
+// Missing returns, in words, what the policy refuses and this kernel cannot block. It is empty if the sandbox is
+// complete.
 func (p Policy) Missing() []string {
 	var missing []string
 	version := abi()
@@ -63,8 +63,8 @@ func (p Policy) Missing() []string {
 	return missing
 }
 
-// Verify tries what the policy refuses, as far as the kernel can refuse it: it fails when anything of it can be done
-// (sandbox-5).
+// Verify tries what the policy refuses, as far as the kernel can refuse it. It returns an error if any of that can be
+// done (sandbox-5).
 func (p Policy) Verify() error {
 	if p.Network {
 		return verifyWriting()
@@ -97,10 +97,10 @@ func (p Policy) Verify() error {
 	return nil
 }
 
-// verifyWriting is Verify for a process with the network.
+// verifyWriting does the same as Verify, for a process with the network.
 func verifyWriting() error {
 	if abi() >= abiRefer {
-		f, err := os.OpenFile("/dev/zero", os.O_WRONLY, 0) // everybody may, and nothing comes of it
+		f, err := os.OpenFile("/dev/zero", os.O_WRONLY, 0) // everybody may do that, and it has no effect
 		if err == nil {
 			_ = f.Close()
 			return fmt.Errorf("%w: /dev/zero can be written to", ErrNotEnforced)
@@ -117,7 +117,7 @@ func verifyWriting() error {
 // restrict cuts the rights of the calling thread, which must be locked, down to the policy and to the execution of
 // the program at path.
 func (p Policy) restrict(path string) error {
-	// Without it neither is allowed, and the program could win rights by executing another (sandbox-4).
+	// Without it neither is allowed, and the program could gain rights by executing another (sandbox-4).
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
@@ -159,7 +159,7 @@ func (p Policy) landlock(path string) error {
 			attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 		}
 	}
-	// Older kernels take the structure as long as what they do not know is zero.
+	// Older kernels accept the structure as long as what they do not know is zero.
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // G103: how a system call takes a structure
 	if errno != 0 {
 		return fmt.Errorf("make rules: %w", errno)
@@ -178,7 +178,7 @@ func (p Policy) landlock(path string) error {
 // ruleset is what the kernel will enforce.
 type ruleset struct {
 	fd      int
-	handled uint64 // the rights that are refused where no rule gives them
+	handled uint64 // the rights that are refused if no rule gives them
 }
 
 // allow gives the policy's rights.
@@ -229,7 +229,7 @@ func (r ruleset) add(path string, rights uint64) error {
 	return nil
 }
 
-// loaderOf is the program that the kernel starts a dynamic program with, or "" for a static one.
+// loaderOf returns the program with which the kernel starts a dynamic program, or "" for a static one.
 func loaderOf(path string) (string, error) {
 	f, err := elf.Open(path)
 	if err != nil {

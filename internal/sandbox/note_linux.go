@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Note is an open file with a text in it, from its beginning, that never was on a disk.
+// Note returns an open file with a text in it, at its beginning. The file never was on a disk.
 func Note(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("note", unix.MFD_CLOEXEC)
 	if err != nil {

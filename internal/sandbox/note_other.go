@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Note is an open file with a text in it, from its beginning, that has no name.
+// Note returns an open file with a text in it, at its beginning. The file has no name.
 func Note(text []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "note-")
 	if err != nil {

@@ -4,7 +4,7 @@ package sandbox
 
 import "fmt"
 
-// Missing tells what the kernel cannot block: everything, since this is not Linux.
+// Missing returns what the kernel cannot block: everything, since this is not Linux.
 func (p Policy) Missing() []string {
 	if p.Network {
 		return []string{"files", "child processes"}

@@ -39,7 +39,7 @@ var (
 	}
 )
 
-// SystemFiles are what a program needs to read that loads libraries of C: the libraries of the system, how many
+// SystemFiles returns what a program that loads libraries of C needs to read: the libraries of the system, how many
 // processors and how much memory there are, and time zones.
 func SystemFiles() []string {
 	return append(append([]string(nil), systemLibraries...), systemFacts...)
@@ -58,8 +58,8 @@ func Keep(env []string, names ...string) []string {
 	return kept
 }
 
-// program is the file to execute: by the name that this process was started with, if it still is that file, so that
-// tools that look for processes by name find it as before.
+// program returns the file to execute: by the name that this process was started with, if it still is that file, so
+// that tools that look for processes by name find it as before.
 func program() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -26,10 +26,10 @@ import (
 	"dealhouse/internal/sandbox/sandboxtest"
 )
 
-// stage makes the test binary be a program that enters the sandbox, or one that is in it.
+// stage names the variable that makes the test binary a program that enters the sandbox, or one that is in it.
 const stage = "SANDBOX_TEST_STAGE"
 
-// canary is in the environment, and must not arrive.
+// canary names a variable of the environment that must not reach the sandbox.
 const canary = "SANDBOX_TEST_CANARY"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enter makes a listener and a policy, and goes in. Its arguments are what is to be done there.
+// enter makes a listener and a policy, and enters the sandbox. Its arguments say what to do there.
 func enter() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,7 +68,7 @@ func enter() error {
 	return p.Become(append([]string{"inside"}, os.Args[1:]...))
 }
 
-// inside tries everything, and reports what came of it: a line each.
+// inside tries everything, and prints the results, one in each line.
 func inside() error {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		return serveInside()
@@ -161,7 +161,7 @@ func inside() error {
 	return reportPossessions()
 }
 
-// reportPossessions prints what came along through exec.
+// reportPossessions prints what was inherited through exec.
 func reportPossessions() error {
 	names := []string{}
 	for _, entry := range os.Environ() {
@@ -174,7 +174,7 @@ func reportPossessions() error {
 	var open []string
 	for fd := range 50 {
 		var st unix.Stat_t
-		// What Go has opened for itself is closed on exec; what came along is not.
+		// What Go has opened for itself is closed on exec; what was inherited is not.
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 &&
 			unix.Fstat(fd, &st) == nil {
 			open = append(open, fmt.Sprint(fd))
@@ -192,7 +192,7 @@ func dial(network, address string) error {
 	return c.Close()
 }
 
-// serveInside serves the listener that came along, until it is told to end.
+// serveInside serves the inherited listener, until it is told to end.
 func serveInside() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -212,7 +212,7 @@ func serveInside() error {
 	return nil
 }
 
-// needWhole skips where the kernel cannot enforce everything.
+// needWhole skips the test if the kernel cannot enforce everything.
 func needWhole(t *testing.T) {
 	t.Helper()
 	sandboxtest.Need(t, Policy{}.Missing())
@@ -226,7 +226,7 @@ func entering(t *testing.T, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), stage+"=enter", canary+"=x", "FORBIDDEN="+outside, "WRITABLE="+t.TempDir())
-	// A file that this process would leak.
+	// A file that this process would leak to the next program.
 	leak, err := os.Open(outside)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// compare runs the trials and compares their outcomes: what is not wanted otherwise is refused.
+// compare runs the trials and compares their outcomes: whatever want does not name must be refused.
 func compare(t *testing.T, cmd *exec.Cmd, want map[string]string) {
 	t.Helper()
 	out, err := cmd.Output()
@@ -293,7 +293,7 @@ func compare(t *testing.T, cmd *exec.Cmd, want map[string]string) {
 	}
 }
 
-// A server goes in with its listener and its process id, and hears signals there.
+// A server enters with its listener and its process id, and receives signals there.
 func TestServeInside(t *testing.T) {
 	t.Parallel()
 	cmd := entering(t, "serve")
@@ -326,7 +326,7 @@ func TestServeInside(t *testing.T) {
 	}
 }
 
-// Outside, Verify fails.
+// Outside the sandbox, Verify fails.
 func TestVerifyOutside(t *testing.T) {
 	t.Parallel()
 	needWhole(t)
@@ -335,7 +335,7 @@ func TestVerifyOutside(t *testing.T) {
 	}
 }
 
-// A policy that cannot be had fails before anything is executed.
+// A policy that cannot be enforced fails before anything is executed.
 func TestBecomeFails(t *testing.T) {
 	t.Parallel()
 	needWhole(t)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// architecture is the one whose system calls the filter knows, or 0.
+// architecture returns that of this program, if the filter knows its system calls, or 0.
 func architecture() uint32 {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -19,9 +19,9 @@ func architecture() uint32 {
 	return 0
 }
 
-// hasSeccomp tells whether the kernel can filter this program's system calls.
+// hasSeccomp reports whether the kernel can filter this program's system calls.
 func hasSeccomp() bool {
-	// Without a filter to look at, a kernel that knows the operation faults on the address.
+	// If it is given no filter, a kernel that knows the operation answers EFAULT.
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
 	return errno == unix.EFAULT && architecture() != 0
 }
@@ -36,7 +36,7 @@ const (
 	thirdArg   = 32
 )
 
-// refusedCalls are never needed by who may start nothing and look at nobody else.
+// refusedCalls are never needed by a process that may start nothing and look at no other process.
 var refusedCalls = append([]uint32{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_IO_URING_SETUP,
 	unix.SYS_BPF,
@@ -45,13 +45,13 @@ var refusedCalls = append([]uint32{
 }, forks...)
 
 // filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2). With network,
-// all sockets are left (sandbox-6).
+// all sockets are allowed (sandbox-6).
 func filterCalls(network bool) error {
 	f := newFilter()
 	for _, number := range refusedCalls {
 		f.when(number, refuse)
 	}
-	// Its flags are out of a filter's sight. C libraries then fall back on clone.
+	// A filter cannot see its flags. C libraries then fall back on clone.
 	f.when(unix.SYS_CLONE3, absent)
 	f.clone()
 	if !network {
@@ -61,8 +61,9 @@ func filterCalls(network bool) error {
 	return f.install(0)
 }
 
-// Seal has no program executed any more, this one included: all threads of the process are held to it, and those that
-// they start (sandbox-1). It is for a process that is inside. Where the kernel has no seccomp, it does nothing.
+// Seal makes the kernel refuse to execute any program, this one included. That holds for all threads of the process,
+// and for those that they start (sandbox-1). It is for a process that is inside. If the kernel has no seccomp, it
+// does nothing.
 func Seal() error {
 	if !hasSeccomp() {
 		return nil
@@ -76,7 +77,8 @@ func Seal() error {
 	return nil
 }
 
-// newFilter is the beginning of a filter: it refuses calls by the numbers of another architecture.
+// newFilter returns the beginning of a filter. It ends a process that makes a call of another architecture, and refuses
+// calls by the numbers of x32.
 func newFilter() filter {
 	f := filter{}
 	f.loadWord(callArch)
@@ -135,7 +137,7 @@ func (f *filter) unless(k, answer uint32) {
 	f.answer(answer)
 }
 
-// clone lets only threads be made.
+// clone allows only threads to be made.
 func (f *filter) clone() {
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 4, unix.SYS_CLONE)
 	f.loadWord(firstArg)
@@ -144,7 +146,7 @@ func (f *filter) clone() {
 	f.answer(allow)
 }
 
-// socket lets only TCP sockets be made, over which Landlock watches; it does not over MPTCP's.
+// socket allows only TCP sockets, which Landlock restricts. It does not restrict those of MPTCP.
 func (f *filter) socket() {
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 12, unix.SYS_SOCKET)
 	f.loadWord(firstArg)

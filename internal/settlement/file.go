@@ -32,7 +32,7 @@ func (p Problem) String() string {
 	return text
 }
 
-// ProblemsError says that nothing was taken in, and why.
+// ProblemsError says that nothing was imported, and why.
 type ProblemsError struct {
 	Source   string
 	Problems []Problem
@@ -57,11 +57,11 @@ func (e *ProblemsError) Lines() []string {
 	return lines
 }
 
-// maxFile is the most bytes of a file: a million settlements.
+// maxFile is the largest size of a file in bytes: a million settlements.
 const maxFile = 128 << 20
 
-// ReadFile reads settlements from CSV: RFC 4180 in UTF-8, with a header of Columns. What is wrong comes back as
-// problems. account is that of rows which name none.
+// ReadFile reads settlements from CSV: RFC 4180 in UTF-8, with a header of Columns. What is wrong is returned as
+// problems. account is the account of rows that name none.
 func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, problems []Problem, err error) {
 	text, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err != nil {
@@ -89,7 +89,7 @@ func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, prob
 		if errors.Is(err, io.EOF) {
 			return rows, problems, nil
 		}
-		if err != nil { // what follows cannot be told apart
+		if err != nil { // what follows cannot be divided into rows
 			return nil, append(problems, malformed(err)), nil
 		}
 		line, _ := in.FieldPos(0)
@@ -148,7 +148,7 @@ func unreadable(text []byte) string {
 	return ""
 }
 
-// invalid is where the first byte is that is not UTF-8.
+// invalid returns the position of the first byte that is not UTF-8.
 func invalid(text []byte) int {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])

@@ -11,7 +11,7 @@ var today = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
 const header = "reference,received_on,currency,amount,fee,payout_currency,payout_amount,payouts,text\n"
 
-// TestReadFile takes in a file with everything that may be there.
+// TestReadFile reads a file with everything that it may contain.
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	rows, problems, err := ReadFile(strings.NewReader("text,amount,received_on,currency,reference,fee,payouts,payout_currency,payout_amount\r\n"+
@@ -40,7 +40,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadFileRefuses gives files with one mistake each: it is named with its line, and what to do.
+// TestReadFileRefuses reads files with one mistake each: the error names its line, and says what to do.
 func TestReadFileRefuses(t *testing.T) {
 	t.Parallel()
 	row := func(fields string) string { return header + "A-0,2026-03-01,EUR,1,,,,,\n" + fields + "\n" }
@@ -112,7 +112,7 @@ func TestReadFileRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadFile finds no file that breaks it, and none whose rows are not whole.
+// FuzzReadFile checks that no file makes it fail, and that rows are complete if it reports no problems.
 func FuzzReadFile(f *testing.F) {
 	f.Add(header + "A-1,2026-03-31,EUR,1.50,,USD,2,101,\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Options say how rows are taken in.
+// Options say how rows are imported.
 type Options struct {
 	Source string // the file or the table, to be kept with each row
 	By     string // who imports them
@@ -19,13 +19,13 @@ type Options struct {
 	Note    string
 }
 
-// Result is what an import came to.
+// Result is the result of an import.
 type Result struct {
 	New, Corrected []warehouse.SettlementRevision
-	Known          int // were there already, the same
+	Known          int // rows that were imported before, with the same content
 }
 
-// Import takes in rows: all, or none with a *ProblemsError (settlement-1, settlement-4).
+// Import imports rows: all of them, or none with a *ProblemsError (settlement-1, settlement-4).
 func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) (Result, error) {
 	var res Result
 	last, err := lastRevisions(ctx, w, rows)
@@ -72,7 +72,7 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 	return res, nil
 }
 
-// lastRevisions are the last revisions of the settlements of all accounts that the rows name.
+// lastRevisions returns the last revisions of the settlements of all accounts that the rows name.
 func lastRevisions(ctx context.Context, w *warehouse.Warehouse,
 	rows []Row) (map[[2]string]warehouse.SettlementRevision, error) {
 	last := map[[2]string]warehouse.SettlementRevision{}
@@ -100,8 +100,8 @@ func accounts(rows []Row) []string {
 	return slices.Compact(names)
 }
 
-// checkPayouts says which rows name payouts that are in another currency than they were sent in. A payout that is not
-// loaded, or whose currency is not known, can be in any.
+// checkPayouts reports the rows that name payouts in another currency than that in which they were sent. A payout that
+// is not loaded, or whose currency is not known, can be in any.
 func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (problems []Problem, err error) {
 	currencies := map[string]map[int64][]string{}
 	for _, account := range accounts(rows) {
@@ -127,7 +127,7 @@ func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (prob
 	return problems, nil
 }
 
-// differences says how a settlement was, in the fields in which it differs.
+// differences lists the fields in which a settlement differs, with what they were and what they are now.
 func differences(before, now warehouse.SettlementRevision) string {
 	var all []string
 	add := func(name string, was, is any) {

@@ -19,14 +19,14 @@ import (
 	"dealhouse/internal/visible"
 )
 
-// Column is one of a file or a table of settlements.
+// Column is a column of a file or a table of settlements.
 type Column struct {
 	Name     string
 	Required bool
 	About    string
 }
 
-// Columns are all that a file or a table may have, in any order.
+// Columns returns all that a file or a table may have, in any order.
 func Columns() []Column {
 	return []Column{
 		{"reference", true, "the reference of the bank; unique for each settlement of an account"},
@@ -123,7 +123,7 @@ func parse(line int, fields map[string]string, account string, until time.Time) 
 	return r, p.problems
 }
 
-// sent is what was sent: what arrived and the fee, where it was not converted (settlement-3).
+// sent reads what was sent: what arrived and the fee, if it was not converted (settlement-3).
 func (p *parser) sent(r *Row) {
 	currency, amount := p.fields["payout_currency"], p.fields["payout_amount"]
 	r.PayoutCurrency, r.PayoutAmount = r.Currency, r.Amount.Add(r.Fee)
@@ -149,7 +149,7 @@ func (p *parser) sent(r *Row) {
 	r.PayoutAmount = sent
 }
 
-// text is a field that is one line of text.
+// text reads a field that is one line of text.
 func (p *parser) text(column string, most int) string {
 	s := p.fields[column]
 	switch {
@@ -187,7 +187,7 @@ func (p *parser) currency(column string) string {
 	return s
 }
 
-// amount reads a decimal with at most so many decimals (settlement-2); an empty one is nothing.
+// amount reads a decimal with no more than the given number of decimals (settlement-2). An empty field is zero.
 func (p *parser) amount(column string, decimals int32) decimal.Decimal {
 	s := p.fields[column]
 	if s == "" {
@@ -204,7 +204,7 @@ func (p *parser) amount(column string, decimals int32) decimal.Decimal {
 	return d
 }
 
-// amountHint says how an amount is to be written that is not.
+// amountHint says how to write an amount that was not written in the right way.
 func amountHint(s string) string {
 	switch {
 	case strings.Contains(s, ",") && strings.Contains(s, "."):

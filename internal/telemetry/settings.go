@@ -26,7 +26,7 @@ type Endpoint struct {
 	Headers map[string]string
 	Timeout time.Duration // of an export
 	Gzip    bool
-	TLS     *tls.Config // nil: as the system has it
+	TLS     *tls.Config // nil: the system's settings
 }
 
 // On reports whether anything is sent.
@@ -40,7 +40,7 @@ const (
 
 const defaultTimeout = 10 * time.Second
 
-// variables are the environment. One that is set to nothing is not set.
+// variables are the environment. A variable that is set to nothing counts as not set.
 type variables map[string]string
 
 // Read reads the variables of an environment in the form of os.Environ.
@@ -63,7 +63,8 @@ func Read(environ []string) Settings {
 	return s
 }
 
-// endpoint is where a signal goes. It is on when its exporter is otlp, or when an address is given for it.
+// endpoint returns where a signal goes, or nil. A signal is sent if its exporter is otlp, or if an address is
+// given for it.
 func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 	own := "OTEL_EXPORTER_OTLP_" + signal + "_"
 	name, address := own+"ENDPOINT", env[own+"ENDPOINT"]
@@ -120,7 +121,7 @@ func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 	return e
 }
 
-// refuse notes that a variable cannot be followed, without its value (telemetry-2).
+// refuse notes that a variable cannot be used, without its value (telemetry-2).
 func (s *Settings) refuse(name, why string) *Endpoint {
 	if text := name + ": " + why; !slices.Contains(s.Problems, text) { // both signals may be about the same variable
 		s.Problems = append(s.Problems, text)
@@ -128,7 +129,7 @@ func (s *Settings) refuse(name, why string) *Endpoint {
 	return nil
 }
 
-// attributes say which program this is.
+// attributes returns the attributes that say which program this is.
 func (s *Settings) attributes(env variables) map[string]string {
 	all, err := pairs(env["OTEL_RESOURCE_ATTRIBUTES"])
 	if err != nil {

@@ -32,7 +32,7 @@ type Options struct {
 	Settings
 	Version  string                           // of this program
 	Gatherer prometheus.Gatherer              // of the metrics; nil: none are sent
-	Lost     func(signal string, n int)       // told of spans and exports of metrics that did not arrive; default: nobody
+	Lost     func(signal string, n int)       // called for spans and exports of metrics that did not arrive
 	Logger   *slog.Logger                     // default: none
 	Retry    otlptracehttp.RetryConfig        // of an export; default: after 1s, up to 5s, for 30s
 	Interval time.Duration                    // of metrics; default: OTEL_METRIC_EXPORT_INTERVAL, a minute
@@ -56,7 +56,7 @@ type Sender struct {
 // scopeName names the spans' source.
 const scopeName = "dealhouse"
 
-// Start starts a Sender, which is to be closed.
+// Start starts a Sender, which must be closed.
 func Start(ctx context.Context, o Options) (*Sender, error) {
 	o.setDefaults()
 	// The SDK reads variables too, and prints those that it does not understand, with their values (telemetry-3).
@@ -176,7 +176,7 @@ func metricOptions(e *Endpoint, retry otlptracehttp.RetryConfig) []otlpmetrichtt
 	return all
 }
 
-// loss counts what did not arrive, and logs the first of it.
+// loss counts what did not arrive, and logs the first loss.
 type loss struct {
 	o      *Options
 	signal string
@@ -203,13 +203,13 @@ func (l *loss) note(n int, err error) {
 	}
 }
 
-// spanExporter is an exporter whose failures are counted, and trouble nobody else.
+// spanExporter is an exporter whose failures are counted, and not passed on.
 type spanExporter struct {
 	trace.SpanExporter
 	loss
 }
 
-// ExportSpans is a trace.SpanExporter's.
+// ExportSpans is part of trace.SpanExporter.
 func (e *spanExporter) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	e.note(len(spans), e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
@@ -221,7 +221,7 @@ type metricExporter struct {
 	loss
 }
 
-// Export is a metric.Exporter's.
+// Export is part of metric.Exporter.
 func (e *metricExporter) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
 	e.note(1, e.Exporter.Export(ctx, all))
 	return nil

@@ -28,7 +28,7 @@ import (
 
 const secret = "otlp-secret-4e7a"
 
-// collector takes what is sent over OTLP, as a real one does.
+// collector accepts what is sent over OTLP, as a real one does.
 type collector struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -180,7 +180,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestCollectorThatIsDown holds telemetry-1: spans go on, however many they are, and the end comes when it is told to.
+// TestCollectorThatIsDown checks telemetry-1: spans are still recorded, however many they are, and closing
+// ends in time.
 func TestCollectorThatIsDown(t *testing.T) {
 	stuck := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -196,7 +197,7 @@ func TestCollectorThatIsDown(t *testing.T) {
 	s := start(t, Options{Gatherer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil))},
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret, "OTEL_METRICS_EXPORTER=none")
 	ctx := s.Context(t.Context())
-	for range 10_000 { // more than the queue takes
+	for range 10_000 { // more than fit into the queue
 		_, run := tracing.StartRun(ctx, "run", "coupons")
 		run.End(nil)
 	}
@@ -253,7 +254,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRead reads the variables. None of those that cannot be followed is shown.
+// TestRead reads the variables. The value of one that cannot be used is not shown.
 func TestRead(t *testing.T) {
 	const e = "OTEL_EXPORTER_OTLP_"
 	for name, c := range map[string]struct {

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxEcho bounds, in bytes, a text that is repeated to people and logs: a statement, a body, a value, the message of an
-// error. Longer ones end with how long they are.
+// MaxEcho is the largest size, in bytes, of a text that is repeated to people and logs: a statement, a body, a value,
+// the message of an error. A longer text is cut, and ends with its length.
 const MaxEcho = 4 << 10
 
-// Clip returns a text of up to MaxEcho bytes as it is, and of a longer one the beginning and its length.
+// Clip returns a text of up to MaxEcho bytes unchanged, and of a longer one the beginning and its length.
 func Clip(text string) string {
 	if len(text) <= MaxEcho {
 		return text

@@ -1,15 +1,15 @@
-// Package visible is the one way to the terminal for what others wrote: names and values of the API, bodies and headers
-// that an error quotes, what a statement returns. Such text may hold characters that steer a terminal, turn the
-// direction of writing, forge a line, or show as nothing. They are written as JSON writes them, \u001b or \n, for
-// people and in JSON alike; ordinary text of every script stays as it is.
+// Package visible is the only way to the terminal for what others wrote: names and values of the API, bodies and
+// headers that an error quotes, what a statement returns. Such text may hold characters that control a terminal, change
+// the direction of writing, forge a line, or are invisible. They are written as JSON writes them, \u001b or \n, both
+// for people and in JSON. Ordinary text of every script stays as it is.
 //
 // Invariants, cited in the code as visible-N:
 //
 //  1. What comes out of [Line] is one line: no control character, no mark of direction, no separator of lines or
-//     paragraphs, nothing that shows as nothing, and no byte that is not UTF-8.
-//  2. [Writer] lets only what [Line] would let pass, and line breaks and tabs. Whoever composes lines has put what is
-//     not theirs through Line before: nobody can tell later whose a line break is.
-//  3. JSON keeps its value, except for bytes that are not UTF-8: they become U+FFFD, as encoding/json has it.
+//     paragraphs, nothing invisible, and no byte that is not UTF-8.
+//  2. [Writer] lets through only what [Line] would let through, and line breaks and tabs. Code that composes lines
+//     must put text from others through Line first: later nobody can tell whose a line break is.
+//  3. JSON keeps its value, except for bytes that are not UTF-8: they become U+FFFD, as in encoding/json.
 package visible
 
 import (
@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 )
 
-// form says what stays besides ordinary text, and how bytes that are no text are written.
+// form says what stays besides ordinary text, and how bytes that are not text are written.
 type form struct {
 	breaks  bool // line breaks and tabs stay
 	invalid string
@@ -73,7 +73,7 @@ func (f form) string(text string, prev rune) (shown string, last rune) {
 	return b.String(), prev
 }
 
-// clean reports, at the cost of looking at each byte, that there is nothing to do: nearly always.
+// clean reports that there is nothing to do, which is nearly always so. It looks at each byte.
 func (f form) clean(text []byte) bool {
 	for _, c := range text {
 		if c >= 0x7f || c < ' ' && (!f.breaks || c != '\n' && c != '\t') {
@@ -111,7 +111,7 @@ func (f form) escape(b *strings.Builder, r rune, text string) {
 	}
 }
 
-// Characters that show as nothing, and that some scripts cannot be written without.
+// Invisible characters that some scripts need.
 const (
 	zeroWidthSpace          = '\u200b'
 	zeroWidthNonJoiner      = '\u200c'
@@ -119,9 +119,9 @@ const (
 	mongolianVowelSeparator = '\u180e'
 )
 
-// shows reports whether a character from U+007F on shows as itself when it follows prev, which may be none. What shows
-// as nothing is kept only where writing needs it: once, and after a character of a script without capitals or after a
-// symbol, where it can't make two names look alike that readers of Latin, Greek and Cyrillic compare.
+// shows reports whether a character from U+007F on shows as itself when it follows prev, which may be none. An
+// invisible character is kept only where a script needs it: once, and after a character of a script without capitals or
+// after a symbol. There it cannot make two names look alike that readers of Latin, Greek and Cyrillic compare.
 func shows(r, prev rune) bool {
 	switch {
 	case r > 0xad && r < 0x34f, r > 0x3164 && r < 0xfe00: // most letters, without a look at any table

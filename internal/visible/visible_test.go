@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Ordinary text of any script stays as it is, with what its writing needs.
+// Ordinary text of any script does not change, nor do the invisible characters that its script needs.
 func TestOrdinaryTextStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -159,7 +159,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, iotest.ErrTimeout }
 
-// steers is written apart from the code above: by code points, where that asks for properties.
+// steers is written independently of the code above: with code points, where that uses properties.
 func steers(text, allowed string) bool {
 	if !utf8.ValidString(text) {
 		return true

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes on what is written, with what must not reach a terminal made visible (visible-2). It is the last door:
-// a mistake before it can't let a control character out. A byte order mark at the very beginning stays, which
-// spreadsheets need. Characters may be cut in two by the edges of writes. It is not safe for concurrent use.
+// Writer passes on what is written, and makes visible what must not reach a terminal (visible-2). It is the last check:
+// a mistake before it cannot let a control character out. A byte order mark at the very beginning stays, since
+// spreadsheets need it. A character may be divided between two writes. A Writer is not safe for concurrent use.
 type Writer struct {
 	out   io.Writer
 	begun bool
@@ -22,7 +22,7 @@ func NewWriter(out io.Writer) *Writer { return &Writer{out: out, prev: none} }
 
 const byteOrderMark = "\ufeff"
 
-// Write reports all of p written, or the error of the writer behind.
+// Write reports that all of p was written, or returns the error of the writer behind.
 func (w *Writer) Write(p []byte) (int, error) {
 	f := form{breaks: true, invalid: `\x%02x`}
 	if len(w.rest) == 0 && len(p) > 0 && f.clean(p) {
@@ -44,7 +44,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is left of a character that never became whole.
+// Flush writes what is left of a character that was never completed.
 func (w *Writer) Flush() error {
 	if len(w.rest) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// wholeCharacters is the length of text without a character at its end that more bytes can complete.
+// wholeCharacters returns the length of text without an incomplete character at its end.
 func wholeCharacters(text []byte) int {
 	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

@@ -20,7 +20,7 @@ WHERE account = {account:String} AND $stored`,
 }
 
 // deletePlanned cancels the planned deletes whose key, as text, is not in the list or query. Rows outside of the scope
-// stay planned: they may exist at the API, but are deleted all the same.
+// stay planned: they may exist at the API, but are deleted anyway.
 func (x script) deletePlanned(confirmed string) string {
 	text := "ALTER TABLE $changes DELETE WHERE $gone AND toString($key) NOT IN ($confirmed)"
 	if len(x.Within) > 0 {
@@ -29,7 +29,7 @@ func (x script) deletePlanned(confirmed string) string {
 	return x.render(text, parts{"confirmed": confirmed})
 }
 
-// selectAbsent returns the keys of rows that were missing from so many complete lists in a row.
+// selectAbsent returns the keys of rows that were missing from at least the given number of complete lists in a row.
 func (x script) selectAbsent(lists int) string {
 	return x.render("SELECT key FROM absent_rows_log FINAL WHERE account = $account AND stream = '$stream' AND lists >= $lists",
 		parts{"account": quote(x.Account), "lists": strconv.Itoa(lists)})
@@ -41,7 +41,8 @@ func (x script) countUnconfirmed(confirmed string) string {
 		parts{"confirmed": confirmed})
 }
 
-// countAbsence counts the run for each row that its plan deletes, and sets the count of the others back to 0.
+// countAbsence adds 1 to the count of each row that the run's plan deletes, unless this run was counted before. It sets
+// the counts of all other rows back to 0.
 func (x script) countAbsence() string {
 	return x.render(`INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},

@@ -18,7 +18,7 @@ type Acknowledgement struct {
 	At             time.Time
 	ID             uuid.UUID
 	Amount         decimal.Decimal
-	Entries        []string          // what it is made of
+	Entries        []string          // IDs of transactions, or a reason in words
 	Amounts        []decimal.Decimal // of the entries
 	Tolerance      decimal.Decimal
 	Reason, Note   string
@@ -28,7 +28,8 @@ type Acknowledgement struct {
 var acknowledgementColumns = columns("account String, payout_id Int64, kind String, currency_code String, at DateTime64(3), id UUID, amount Decimal(38,4), entries Array(String), " +
 	"amounts Array(Decimal(38,4)), tolerance Decimal(38,4), reason String, note String, by String")
 
-// Acknowledge adds acknowledgements of an account, made now by the clock of the warehouse. Their time and ID are set.
+// Acknowledge adds acknowledgements to an account. It sets their Account, At and ID. At is the time of the warehouse,
+// or a millisecond after the newest acknowledgement of the account if that is later.
 func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Acknowledgement) error {
 	w = w.At(account)
 	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}",
@@ -44,8 +45,8 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 		for i := range all {
 			a := &all[i]
 			a.Account, a.At, a.ID = account, at.UTC(), id
-			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts, a.Tolerance,
-				a.Reason, a.Note, a.By); err != nil {
+			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries,
+				a.Amounts, a.Tolerance, a.Reason, a.Note, a.By); err != nil {
 				return err
 			}
 		}
@@ -57,7 +58,7 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 	return nil
 }
 
-// Acknowledgements reads all that was acknowledged, of one account or, without a name, of all; the newest first.
+// Acknowledgements returns the acknowledgements of one account, or of all if the name is empty, the newest first.
 func (r Reader) Acknowledgements(ctx context.Context, account string) ([]Acknowledgement, error) {
 	rows, err := r.conn.Query(ctx, `SELECT account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by
 FROM payout_acknowledgements

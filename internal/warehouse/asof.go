@@ -2,26 +2,26 @@ package warehouse
 
 import "dealhouse/internal/catalog"
 
-// asOfView is the name of the view of the rows of a stream as they were shown at a time.
+// asOfView returns the name of the view that shows the rows of a stream as of a time.
 func asOfView(s *catalog.Stream) string { return s.Name + "_as_of" }
 
-// createAsOf makes that view: the time is its parameter.
+// createAsOf makes that view. The time is its parameter.
 //
-// A row that nothing has changed since then is read where all current rows are. Only for the others are earlier
-// versions looked for, so a time of this week costs little more than the current rows. The history would sort every
-// version of every row first, to find out when each ended.
+// A row that has not changed since that time is read from the current rows. Only for the others are earlier versions
+// looked up, so asking for a time of this week costs little more than reading the current rows. The history would sort
+// every version of every row first, to find out when each ended.
 //
 // Which rows have changed is read from _latest alone, and _versions only says what these were before. So the view shows
-// the stream as _latest has it, whichever of the two tables a run is attached to first (warehouse-12). A mark where a
-// row was before it moved is no row: the row itself stands elsewhere. Over several shards the changed rows are found
-// once for all of them, hence GLOBAL.
+// the stream as _latest has it, whichever of the two tables a run is attached to first (warehouse-12). When a row
+// moves, a mark is left at its old position. The mark is not a row: the row itself is at its new position. Over several
+// shards the changed rows are found once for all of them, hence GLOBAL.
 func createAsOf(s *catalog.Stream) string {
 	marks := ""
 	if s.OrderedBy != "" {
 		marks = " AND _deleted != " + markedMoved
 	}
 	return createViewAs(asOfView(s), viewColumns(s),
-		"The rows of "+s.Name+" at the time that the parameter at gives",
+		"The rows of "+s.Name+" as they were at the time `at`",
 		sql(`SELECT $columns
 FROM ${stream}_latest FINAL
 WHERE _deleted = 0 AND synced_at <= $at

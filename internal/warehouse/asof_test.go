@@ -11,8 +11,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestAsOf loads lists that change at random, in two accounts that have rows with the same ids, and keeps what the
-// views showed after each run. In the end the view as of each of these moments has just that, and so has the history.
+// TestAsOf loads lists that change at random, in two accounts that have rows with the same ids, and keeps what
+// the views showed after each run. At the end the view as of each of these moments must show exactly that, and so
+// must the history.
 func TestAsOf(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -35,7 +36,7 @@ func TestAsOf(t *testing.T) {
 		at := text(t, w, "SELECT toString(now64(3, 'UTC'))")[0]
 		shown[stream] = append(shown[stream], moment{at, look(stream)})
 	}
-	compare := func(newest int) { // with what was shown after so many of the newest runs
+	compare := func(newest int) { // with what was shown after each of the newest runs
 		t.Helper()
 		for _, stream := range streams {
 			for i, m := range shown[stream] {
@@ -65,10 +66,10 @@ func TestAsOf(t *testing.T) {
 			}
 		}
 	}
-	for _, stream := range streams { // a run that was finished by another worker may be attached twice
+	for _, stream := range streams { // a run that was finished by another worker may have been attached twice
 		must(t, w.exec(t.Context(), fmt.Sprintf("INSERT INTO %[1]s_versions SELECT * FROM %[1]s_versions", stream)))
 	}
-	// The clock was set back after a sale had moved: the mark where it was is newer than the sale.
+	// The clock was set back after a sale had moved: the mark at its earlier position is newer than the sale.
 	must(t, w.exec(t.Context(), "INSERT INTO transactions_latest (account, id, sold_at, _version, _deleted, synced_at) "+
 		"SELECT account, id, '2025-01-01 00:00:00', 1, 2, '2090-01-01 00:00:00' FROM transactions"))
 	compare(2)
@@ -88,7 +89,7 @@ func TestAsOf(t *testing.T) {
 	}
 }
 
-// halfPublished publishes a run to the two tables of a stream by hand, and looks after each.
+// halfPublished publishes a run to the two tables of a stream by hand, and calls look after each.
 func halfPublished(t *testing.T, w *Warehouse, stream string, order [2]string, page string, look func()) {
 	t.Helper()
 	r := begin(t, w, stream)
@@ -114,7 +115,7 @@ func halfPublished(t *testing.T, w *Warehouse, stream string, order [2]string, p
 	must(t, writer.Discard(t.Context()))
 }
 
-// changedAtRandom are some records of a list, each in another state than before, a sale on another day at times.
+// changedAtRandom returns some records of a list, each in another state than before; some sales are on another day.
 func changedAtRandom(random *rand.Rand, stream string, step int) (records []string) {
 	updated := fmt.Sprintf("2026-02-01T00:00:%02d.%03dZ", step/1000, step%1000)
 	for _, id := range []string{idA, idB, idC} {

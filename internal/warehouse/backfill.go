@@ -11,13 +11,13 @@ func ReadBackfill[T any](l *Lease, name string) (*T, error) {
 	return parseState[T](l.account, l.stream, name, l.state(name))
 }
 
-// SaveBackfill stores the state of a backfill if there is nothing to publish with it; otherwise the state belongs into
+// SaveBackfill stores the state of a backfill when there is nothing to publish with it. Otherwise the state belongs in
 // the Intent. An empty value removes it.
 func (w *Writer) SaveBackfill(ctx context.Context, name, value string) error {
 	return w.save(ctx, stateRow{name, value, 0})
 }
 
-// Add sums up.
+// Add adds the numbers of o.
 func (t *Totals) Add(o Totals) {
 	t.Pages += o.Pages
 	t.Read += o.Read
@@ -29,7 +29,7 @@ func (t *Totals) Add(o Totals) {
 	t.Retries += o.Retries
 }
 
-// Add sums up the changes of merges that followed each other; Live stays that of the first.
+// Add adds the changes of a later merge. Live stays that of the first merge.
 func (c *Changes) Add(o Changes) {
 	if c.Staged == 0 && c.Live == 0 {
 		c.Live = o.Live

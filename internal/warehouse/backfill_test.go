@@ -70,7 +70,7 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 	}
 }
 
-// TestIntentState writes state with the end of a publication, also when another process ends it.
+// TestIntentState writes state with the end of a publication, also if another process ends it.
 func TestIntentState(t *testing.T) {
 	t.Parallel()
 	w := open(t)

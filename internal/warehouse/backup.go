@@ -13,17 +13,17 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// Hold has the leases of all streams of all accounts, so that nobody else runs one. A copy made meanwhile is of one
-// moment: the state of a stream never claims more than its tables have (warehouse-19).
+// Hold holds the leases of all streams of all accounts, so that nobody else runs one. A copy that is made meanwhile
+// shows one moment: the state of a stream never claims more than its tables have (warehouse-19).
 type Hold struct {
 	w      *Warehouse
 	leases map[StreamID]*Lease
 }
 
-// Hold takes the lease of each stream that was ever run, and of those that are named, as soon as the runs under way
-// have ended, and finishes what runs that died had begun to publish. waiting is told of each that it waits for. The end
-// of patient ends the waiting; its cause is the error.
-func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
+// Hold waits until the runs under way have ended, and takes the lease of each stream that was ever run and of those in
+// named. It also finishes what runs that died had begun to publish. It calls waiting whenever it has to wait for a
+// stream. When waitCtx ends, Hold stops waiting and returns its cause as the error.
+func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
 	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
 	for {
 		known, err := w.knownStreams(ctx)
@@ -38,7 +38,7 @@ func (w *Warehouse) Hold(ctx, patient context.Context, named []StreamID, waiting
 			return h, nil
 		}
 		for _, id := range known { // a stream may have been run for the first time meanwhile: look again
-			if err := h.take(ctx, patient, id, waiting); err != nil {
+			if err := h.take(ctx, waitCtx, id, waiting); err != nil {
 				return nil, errors.Join(err, h.Release(ctx))
 			}
 		}
@@ -57,7 +57,7 @@ func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
 }
 
 // take takes the lease of a stream as soon as nobody has it, unless this Hold has it already.
-func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(StreamID)) error {
+func (h *Hold) take(ctx, waitCtx context.Context, id StreamID, waiting func(StreamID)) error {
 	if h.leases[id] != nil {
 		return nil
 	}
@@ -81,14 +81,14 @@ func (h *Hold) take(ctx, patient context.Context, id StreamID, waiting func(Stre
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-patient.Done():
-			return fmt.Errorf("%s of account %s: %w", id.Stream, id.Account, context.Cause(patient))
+		case <-waitCtx.Done():
+			return fmt.Errorf("%s of account %s: %w", id.Stream, id.Account, context.Cause(waitCtx))
 		case <-time.After(pause):
 		}
 	}
 }
 
-// Check returns ErrLeaseLost when this process stood still for so long that another one runs a stream.
+// Check returns ErrLeaseLost if this process was paused for so long that another one has taken over a stream.
 func (h *Hold) Check(ctx context.Context) error {
 	for _, l := range h.leases {
 		if err := l.Check(ctx); err != nil {
@@ -112,7 +112,8 @@ type State struct{ Schema, Generation uint32 }
 
 const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
 
-// SchemaState is the number of the newest file in schema/ that was applied, and the generation of the tables and views.
+// SchemaState returns the number of the newest file in schema/ that was applied, and the generation of the
+// tables and views.
 func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
 	if err := w.conn.QueryRow(ctx, selectSchemaState).Scan(&s.Schema, &s.Generation); err != nil {
 		return s, fmt.Errorf("asking the warehouse for its schema: %w", err)
@@ -120,7 +121,7 @@ func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
 	return s, nil
 }
 
-// KnownState is the newest schema that this program knows.
+// KnownState returns the newest schema that this program knows.
 func KnownState() (s State, err error) {
 	files, err := numberedMigrations(dialect{})
 	if err != nil {
@@ -130,11 +131,11 @@ func KnownState() (s State, err error) {
 	return State{Schema: files[len(files)-1].version, Generation: streams.generation}, err
 }
 
-// BackUp has the embedded engine write the database into a new folder of its backups, while no stream is run and the
-// schema is not changed. See Hold for patient, named and waiting.
-func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []StreamID, waiting func(StreamID)) error {
+// BackUp makes the embedded engine write the database into a new folder of its backups. Meanwhile no stream is run and
+// the schema is not changed. See Hold for waitCtx, named and waiting.
+func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []StreamID, waiting func(StreamID)) error {
 	return w.inTurn(ctx, func(ctx context.Context) (err error) {
-		hold, err := w.Hold(ctx, patient, named, waiting)
+		hold, err := w.Hold(ctx, waitCtx, named, waiting)
 		if err != nil {
 			return fmt.Errorf("waiting for runs to end: %w", err)
 		}
@@ -146,7 +147,8 @@ func (w *Warehouse) BackUp(ctx, patient context.Context, name string, named []St
 	})
 }
 
-// Restore has the embedded engine make the database from a folder of its backups. No database of that name may exist.
+// Restore makes the embedded engine create the database from a folder of its backups. No database of that
+// name may exist.
 func (w *Warehouse) Restore(ctx context.Context, name string) error {
 	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
 		return fmt.Errorf("reading the backup: %w", err)

@@ -17,7 +17,7 @@ type piece struct {
 
 func (p piece) len() int { return p.to - p.from }
 
-// of is the piece's part of a column.
+// of returns the piece's part of a column.
 func (p piece) of(column any) any {
 	v := reflect.ValueOf(column)
 	if p.from == 0 && p.to == v.Len() {
@@ -26,14 +26,14 @@ func (p piece) of(column any) any {
 	return v.Slice(p.from, p.to).Interface()
 }
 
-// maxRefused bounds how many refused rows of one batch are searched for one by one. More mean that the table is wrong,
-// not the rows.
+// maxRefused is the largest number of refused rows of one batch that are searched for one by one. If there are more,
+// the table is wrong and not the rows.
 const maxRefused = 200
 
-// RefusedError says that the warehouse refuses more of a batch than could be a few bad records.
+// RefusedError says that the warehouse refuses more rows of a batch than could be a few bad records.
 type RefusedError struct {
 	Table string
-	Err   error // of the last one
+	Err   error // why the last one is refused
 }
 
 func (e *RefusedError) Error() string {
@@ -42,9 +42,9 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// stage writes pieces as one block. Where the server refuses it for its content, both halves are tried, and so on,
-// until the rows that it refuses stand alone: those are returned as rejects. It takes two inserts for each halving, and
-// a token of its own for each half, which is the same when the batch is staged again.
+// stage writes pieces as one block. If the server refuses its content, both halves are tried, and so on, until each
+// refused row is alone in its block. These rows are returned as rejects. Each halving takes two inserts. Each half has
+// a token of its own, which is the same when the batch is staged again.
 func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects []decode.Reject, err error) {
 	var last error
 	var halve func(pieces []piece, token string) error
@@ -81,14 +81,14 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects
 		return nil, fmt.Errorf("staging batch %d of %s: %w", number, w.Stream.Name, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records", "account", w.Account, "table",
-			w.Stream.Name, "run_id", w.ID,
+		w.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records",
+			"account", w.Account, "table", w.Stream.Name, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}
 	return rejects, nil
 }
 
-// split cuts pieces into halves; the left one of a single row is empty.
+// split cuts pieces into halves. If there is only one row, the left half is empty.
 func split(pieces []piece) (left, right []piece) {
 	if middle := len(pieces) / 2; middle > 0 {
 		return pieces[:middle], pieces[middle:]

@@ -30,8 +30,8 @@ func (c counted) PrepareBatch(ctx context.Context, query string,
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestPoison stages batches of which the engine refuses a few rows: those are found, with their JSON, in few inserts,
-// and all others are staged, also when the same batch comes again.
+// TestPoison stages batches of which the engine refuses a few rows. These are found, with their JSON, in few inserts,
+// and all others are staged, also if the same batch is sent again.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -85,7 +85,8 @@ func TestPoison(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 
-	// What is listed and cannot be loaded any more is not gone: its row stays, and no check takes it for one too many.
+	// A record that is listed and can no longer be loaded is not gone: its row stays, and no check counts
+	// it as surplus.
 	r = begin(t, w, "coupons")
 	batch.Reset()
 	page := "[" + coupon(id(5), "poison", "2026-01-02T00:00:00Z") + "," + record(6) + "]"
@@ -148,7 +149,7 @@ func TestPoisonedParent(t *testing.T) {
 	}
 }
 
-// TestAllIsPoison gives up where it is the table that is wrong, after a bounded number of inserts. For wide samples:
+// TestAllIsPoison gives up if the table itself is wrong, after a limited number of inserts. For wide samples:
 // TestPoison has rows that are refused.
 func TestAllIsPoison(t *testing.T) {
 	enginetest.OnlyWide(t)

@@ -15,18 +15,20 @@ import (
 type Candidate struct {
 	decode.Reject
 	RunID uuid.UUID
-	// Row is the record of a rejected field as it is stored now, as JSON with the API's names; '' when it is not there.
+	// Row is the record of a rejected field as it is stored now, as JSON with the API's names; empty if it
+	// is not stored.
 	Row     string
 	RowRead int64 // when Row was read, in microseconds since 1970
-	// Current says that Row is what was made of the record when it was rejected: nothing else has been loaded over it.
+	// Current says that Row is still what was made of the record when it was rejected: nothing else has been
+	// loaded since.
 	Current bool
 
 	hash string // of Raw
 }
 
-// Candidates calls f for each open reject of the run's stream, those of one record one after the other, in the order
-// in which they were read. Of a record with rejected fields, all of them come when the filter lets one through: the
-// record changes as a whole.
+// Candidates calls f for each open reject of the run's stream. The rejects of one record follow each other, in the
+// order in which they were read. If the filter selects one rejected field of a record, f gets all rejected fields of
+// that record, since the record changes as a whole.
 func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Candidate) error) error {
 	all := filter == RejectFilter{}
 	filter.Account, filter.Stream = w.Account, w.Stream.Name
@@ -38,8 +40,8 @@ func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Can
 	for rows.Next() {
 		var x Candidate
 		var current uint8
-		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row,
-			&x.RowRead, &current); err != nil {
+		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched,
+			&x.Updated, &x.hash, &x.Row, &x.RowRead, &current); err != nil {
 			return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
 		}
 		x.Current = current == 1
@@ -50,7 +52,7 @@ func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Can
 	return rows.Err()
 }
 
-// Brief is the candidate without its texts, to be settled later.
+// Brief returns the candidate without its texts. The rest is enough to settle it later.
 func (c Candidate) Brief() Candidate {
 	c.Raw, c.Row = "", ""
 	return c
@@ -65,14 +67,15 @@ type Settled struct {
 var settledColumns = append(columns("account String, stream String, key String, field String, reason String, raw_hash FixedString(16), first_seen_at DateTime64(3)"),
 	column{name: "settled", typ: decision})
 
-// settleRows bounds one insert.
+// settleRows is the largest number of rows of one insert.
 const settleRows = 50_000
 
 // never is later than any time at which a reject was met.
 var never = time.Date(2299, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Settle stores the results of rejects, once these are durable. It can be repeated without harm. A result holds only
-// for the reading of the candidate: when the value is met again, it is open again.
+// Settle stores the results of rejects. Call it after what the results say is stored durably. It can be repeated
+// without harm. A result holds only for the reading that the candidate comes from: if the value is met again, the
+// reject is open again.
 func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 	for len(settled) > 0 {
 		n := min(len(settled), settleRows)
@@ -81,7 +84,8 @@ func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 			err = w.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
 				for _, x := range settled[:n] {
 					what := []any{version, x.RunID, string(x.State), w.ID, now}
-					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash, never, what); err != nil {
+					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash,
+						never, what); err != nil {
 						return err
 					}
 				}

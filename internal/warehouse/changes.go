@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// ofSales are the stream of the sales, its view and its tables, as statements name them.
+// ofSales names the stream of the sales, its view and its tables, as statements need them.
 var ofSales = func() parts {
 	name := catalog.Transactions().Name
 	return parts{"sales": name, "stream": quote(name), "latest": name + "_latest", "versions": name + "_versions"}
@@ -33,10 +33,12 @@ type Close struct {
 
 // ChangeSum sums up equal changes of transactions in one currency. Its fields are columns of transaction_changes.
 type ChangeSum struct {
-	Currency                 string
-	Before, Late             bool // Before: before the month. Late: of a closed month, and seen in this one
-	Age                      uint8
-	Due                      int8 // months from the end of the month to the payout in which it is due; below zero: in one before it; NotDue: no time of sale
+	Currency     string
+	Before, Late bool // Before: it counts before the month. Late: it is of a closed month, and was seen in this one
+	Age          uint8
+	// Due is the month of the payout in which the sale is due, counted from the end of the month: -1 is any earlier
+	// payout, 99 also any later one, and NotDue means that there is no time of sale.
+	Due                      int8
 	Sale                     bool
 	StatusBefore, Status     string
 	InPayout, IntoPayout     bool
@@ -46,15 +48,16 @@ type ChangeSum struct {
 	CashbackBefore, Cashback decimal.Decimal
 }
 
-// Ages are the bounds of ChangeSum.Age in days from the sale to the end of the month: an age of n is up to the bound n.
-// Beyond the last one comes more, and then what has no time of sale.
+// Ages returns the upper bounds of the age groups, in days from the sale to the end of the month. ChangeSum.Age is
+// the index of the group. After the groups with a bound come one for older sales and one for changes without a
+// time of sale.
 func Ages() []int { return []int{30, 60, 90, 120} }
 
-// NotDue is ChangeSum.Due of transactions without a time of sale. It is later than all others.
+// NotDue is ChangeSum.Due of transactions without a time of sale. It is above all other values.
 const NotDue = 100
 
-// dueOf is the first day of the month in which a sale is paid: at the beginning of a month, services pay sales that are
-// more than 90 days old.
+// dueOf returns an expression for the first day of the month in which a sale is paid. At the beginning of a month,
+// services pay the sales that are more than 90 days old.
 func dueOf(soldAt string) string {
 	return "addMonths(toStartOfMonth(" + soldAt + " + toIntervalDay(90)), 1)"
 }
@@ -69,8 +72,8 @@ type Change struct {
 	Payout     *int64
 }
 
-// Changes reads the changes of an account's transactions that count in a month, as ChangeSums adds them up, in the
-// order in which they happened.
+// Changes returns the changes of an account's transactions that count in a month, in the order in which they count.
+// ChangeSums says when a change counts, and adds up the same changes.
 func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
 	closes []Close) (all []Change, err error) {
 	err = r.EachChangeInOrder(ctx, account, from, to, closes, func(c Change) error {
@@ -80,14 +83,14 @@ func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
 	return all, err
 }
 
-// EachChangeInOrder passes on the rows of Changes one by one.
+// EachChangeInOrder calls do for each row of Changes.
 func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to time.Time, closes []Close,
 	do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
 	err = each(rows, err, func(c *Change) []any {
-		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout, &c.SamePayout,
-			&c.FirstPaid, &c.ListedBefore, &c.Listed,
+		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout,
+			&c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
 			&c.CashbackBefore, &c.Cashback, &c.ID, &c.At, &c.SeenAt, &c.SoldAt, &c.Retailer, &c.Payout}
 	}, do)
 	if err != nil {
@@ -104,7 +107,8 @@ WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since": changedSince(closes)})
 }
 
-// effective is when a change counts, and whether that is late: see ChangeSums.
+// effective returns two columns for a change: late, and effective, the time at which the change counts
+// (see ChangeSums).
 func effective(closes []Close) string {
 	seen := "9999999999999" // milliseconds: never
 	for _, c := range closes {
@@ -114,7 +118,7 @@ func effective(closes []Close) string {
 	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
 }
 
-// ageOfDays is ChangeSum.Age of a column days.
+// ageOfDays returns an expression for ChangeSum.Age that reads a column days.
 func ageOfDays() string {
 	var ages []string
 	for i, days := range Ages() {
@@ -124,7 +128,7 @@ func ageOfDays() string {
 		parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
 }
 
-// Closes reads the months of an account that were closed, the first one first.
+// Closes returns the closed months of an account, the earliest first.
 func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
 	rows, err := r.conn.Query(ctx, `SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
 FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("account", account))
@@ -137,15 +141,17 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("a
 	return all, nil
 }
 
-// SeenTo is the time up to which everything loaded of an account's transactions is published: the end of the last run
-// that succeeded, or zero if there was none. Transactions are complete up to the updatedAt completeTo.
+// SeenTo returns two times, which are zero if they are not known. Everything that was loaded of an account's
+// transactions up to seen is published: it is the end of the last run that succeeded. The transactions are complete up
+// to the updatedAt completeTo.
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
 	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success),
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
 		ofSales.with(parts{"success": quote(OutcomeSuccess)})), named("account", account)).Scan(&s, &c)
 	if err != nil {
-		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account, err)
+		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account,
+			err)
 	}
 	if s != nil {
 		seen = s.UTC()
@@ -158,7 +164,7 @@ func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo ti
 
 var closeColumns = columns("account String, month Date, closed_at DateTime64(3), id UUID, seen_to DateTime64(3), statement String, hash String, by String, note String")
 
-// CloseMonth adds a close, made now by the clock of the warehouse. Its time and ID are set.
+// CloseMonth stores a close. It sets its ID, and its ClosedAt by the clock of the warehouse.
 func (w *Warehouse) CloseMonth(ctx context.Context, c *Close) error {
 	w = w.At(c.Account)
 	now, err := w.Now(ctx)

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// EachChange hands on the changes of an account's transactions that count from a time on and before another,
-// transaction by transaction, currency by currency, and of each in the order in which they count. Age is that of the
-// sale at the end. Nothing of them is kept, however many they are.
+// EachChange calls do for each change of an account's transactions that counts at from or later, but earlier than
+// before. The changes come transaction by transaction, then currency by currency, and within these in the order in
+// which they count. Age is that of the sale at the end of the period. The changes are not kept in memory, so there may
+// be any number of them.
 func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close,
 	do func(Change) error) error {
 	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account),

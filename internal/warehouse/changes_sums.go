@@ -8,18 +8,19 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A statement adds up all changes of all transactions until the end of a month, and most of them were over long before
-// it. So only these are added up change by change:
+// A statement adds up all changes of all transactions until the end of a month. Most transactions changed for the last
+// time long before it. So only these are added up change by change:
 //
 //   - transactions that changed both since the beginning of the month and before its end,
-//   - transactions of payouts of which the tables of payouts do not tell all: see deviating.
+//   - transactions of payouts about which the tables of payouts do not say everything: see irregular.
 //
-// Of each of the others, all changes together come to what it is now: in a payout to what it is worth more, or less,
-// than was paid for it, and else to what is unpaid of it. That is read from the rows as they are now.
+// The changes of any other transaction add up to what it is now. If it is in a payout, that is the difference between
+// what it is worth and what was paid for it. Otherwise it is the amount that is still unpaid. Both are read from the
+// current rows.
 
-// ChangeSums adds up the changes of an account's transactions until the end of a month that begins at from and ends
-// before to. What belongs to a closed month and was seen after it was closed counts when it was seen. Transactions that
-// did not change any more since from may be added up as one sale at their last status.
+// ChangeSums adds up the changes of an account's transactions until the end of a month, which begins at from and ends
+// before to. A change that belongs to a closed month, but was seen after the month was closed, counts at the time when
+// it was seen. Transactions that have not changed since from may be added up as one sale with their last status.
 func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Time,
 	closes []Close) ([]ChangeSum, error) {
 	args := []any{named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
@@ -43,8 +44,8 @@ func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Ti
 	return r.changeSums(ctx, account, selectAllChangeSums(closes), args)
 }
 
-// sumsTries is how often the sums are read again when a run publishes meanwhile. After that, all is added up from the
-// versions alone, which are read at once and take long.
+// sumsTries is how often the sums are read if runs publish meanwhile. After that, everything is added up from the
+// versions alone. One query reads them, so they agree, but it takes long.
 const sumsTries = 3
 
 func (r Reader) changeSums(ctx context.Context, account, query string, args []any) ([]ChangeSum, error) {
@@ -60,11 +61,11 @@ func (r Reader) changeSums(ctx context.Context, account, query string, args []an
 	return all, nil
 }
 
-// loadedMark tells whether transactions were loaded between two looks. A run publishes the same rows as versions, as
-// what stands now and in the tables of payouts, one after the other: in between, its intent is there.
+// loadedMark shows whether transactions were loaded between two looks. A run publishes the same rows to the versions,
+// to the current rows and to the tables of payouts, one after the other. While it does, its intent is stored.
 type loadedMark struct {
 	versions          uint64
-	newest, newestNow int64 // when they were loaded [ms since 1970]
+	newest, newestNow int64 // when the newest version and the newest current row were loaded [ms since 1970]
 	settled           bool  // no run is publishing, and the tables of payouts are up to date
 }
 
@@ -87,7 +88,8 @@ FROM $versions WHERE account = {account:String}`, ofSales.with(parts{"intent": q
 // changedAt is when a version changed its transaction [ms since 1970], as transaction_changes has it.
 const changedAt = "toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))"
 
-// maybeSeen is when a version was loaded, where that may be when its changes count: after the first close.
+// maybeSeen returns the time at which a version was loaded, if its changes may count at that time: it is after the
+// first close. Else it returns the parameter otherwise.
 func maybeSeen(closes []Close, otherwise string) string {
 	if len(closes) == 0 {
 		return otherwise
@@ -102,31 +104,31 @@ func maybeSeen(closes []Close, otherwise string) string {
 		parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
 }
 
-// changedSince returns all transactions with a change that counts since from, and perhaps more.
+// changedSince selects all transactions with a change that counts at from or later. It may select more.
 func changedSince(closes []Close) string {
 	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}",
 		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
-// changedBefore returns all transactions with a change that counts before to, and perhaps more: a sale counts at the
+// changedBefore selects all transactions with a change that counts before to. It may select more. A sale counts at the
 // time of the sale.
 func changedBefore(closes []Close) string {
 	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
 		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
-// deviating are the transactions that ever were in a payout, and whose changes may come to something else than what
-// they are worth more now than was paid for them: those that are gone, in another payout or in another currency since,
-// and those that were stamped with amounts that could be read later only.
-func deviating() string {
-	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $deviating
+// irregular selects the transactions that ever were in a payout and whose changes may not add up to the difference
+// between what they are worth now and what was paid for them. These are the ones that are gone, that have moved to
+// another payout or to another currency, or that were stamped with amounts which could be read only later.
+func irregular() string {
+	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $irregular
         UNION ALL
         SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids)`,
-		parts{"members": membersTable, "moves": movesTable, "deviating": deviatingMember})
+		parts{"members": membersTable, "moves": movesTable, "irregular": irregularMember})
 }
 
-// deviatingMember is a row of payoutTransactionsTable as deviating reads it.
-var deviatingMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+// irregularMember is the condition by which irregular selects rows of payoutTransactionsTable.
+var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
         (SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
@@ -143,7 +145,7 @@ ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`,
 		parts{"from": from + more, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
 }
 
-// daysOld is the age of a sale at the end of the month.
+// daysOld is the age of a sale at the end of the month, as a column days.
 const daysOld = "dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days"
 
 // selectAllChangeSums adds up every change.
@@ -156,7 +158,7 @@ func selectChangeSums(closes []Close) string {
 	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
 	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
 		"since": changedSince(closes), "before": changedBefore(closes),
-		"deviating": deviating(), "deviating_member": deviatingMember, "members": membersTable, "moves": movesTable,
+		"irregular": irregular(), "irregular_member": irregularMember, "members": membersTable, "moves": movesTable,
 		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
 	return sumsOf(sql(`
     SELECT $columns
@@ -164,7 +166,7 @@ func selectChangeSums(closes []Close) string {
     (
         $before AND cityHash64(id) IN ($since)
         UNION ALL
-        $deviating
+        $irregular
     ))`, named), sql(`
     UNION ALL
     SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
@@ -178,7 +180,7 @@ func selectChangeSums(closes []Close) string {
         UNION ALL
         SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
         FROM $members AS m FINAL
-        WHERE account = {account:String} AND state = $changed AND NOT $deviating_member AND cityHash64(id) NOT IN
+        WHERE account = {account:String} AND state = $changed AND NOT $irregular_member AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
     )
     WHERE cityHash64(id) NOT IN ($since)`, named))

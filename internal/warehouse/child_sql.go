@@ -7,8 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// The entries of a child travel packed with their record, and are compared by a hash of all of them: most lists are as
-// they were when the record was last read. Only where the hash differs they are unpacked, and compared one by one.
+// The entries of a child are staged packed, together with their record, and are compared by one hash over all of
+// them: most lists have not changed since the record was last read. Only if the hash differs are they unpacked and
+// compared one by one.
 
 func (x script) createChildHashesDelta() string {
 	return x.dialect.createDelta(x.names["child_hashes"], x.names["child_hashes_delta"], createChildHashes(x.Stream))
@@ -18,9 +19,9 @@ func (x script) createChildDelta() string {
 	return x.dialect.createDelta(x.names["child_latest"], x.names["child_delta"], createChildLatest(x.Stream))
 }
 
-// insertChildHashes fills the delta of the hashes with the lists that differ from those that were last loaded. One that
-// was read before what is stored keeps its time of reading, and so does not replace it. A time of reading that lies
-// ahead came from a clock that was wrong.
+// insertChildHashes fills the delta of the hashes with the lists that differ from those that were last loaded. A list
+// that was read before the stored one keeps its time of reading, and so does not replace it. A stored time of reading
+// that is in the future came from a clock that was wrong, and does not count.
 func (x script) insertChildHashes(c Changes) string {
 	newest := ""
 	if c.Distinct != c.Staged {
@@ -44,9 +45,9 @@ LEFT JOIN
 WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.Child), "newest": newest})
 }
 
-// hashOfEntries is the hash of the packed entries of a staged row. What the entries repeat of their record belongs to
-// them, and so do the names of their fields: where there is a new one, no hash is the stored one. Then all entries are
-// compared once, and nothing else is different.
+// hashOfEntries returns the hash of the packed entries of a staged row. It also covers the values that the entries take
+// from their record, and the names of the entries' fields. So when a field is added, every hash differs from the stored
+// one. All entries are then compared one by one, once, and only those that really differ are written.
 func hashOfEntries(c *catalog.Child) string {
 	var names, inherited []string
 	for _, f := range c.Fields {
@@ -58,9 +59,10 @@ func hashOfEntries(c *catalog.Child) string {
 	return hashOf(append([]string{quote(strings.Join(names, " ")), "_entries"}, inherited...))
 }
 
-// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones,
-// of the lists that differ. Where a record was staged twice, an entry may be in one of its lists alone, and of two
-// readings of an entry the later one counts. A time of reading that lies ahead came from a clock that was wrong.
+// insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones.
+// It looks only at the lists that differ. If a record was staged twice, an entry may be in only one of its lists. If it
+// is in both, the one that was read later counts. A stored time of reading that is in the future came from a clock that
+// was wrong, and does not count.
 func (x script) insertChildDelta(c Changes) string {
 	fields := x.Stream.Child.AllFields()
 	var stored, read, staged, differ []string
@@ -103,7 +105,7 @@ WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AN
 	})
 }
 
-// unpacked are the entries of staged lists, one row each, in their wire form (catalog.Child.PackedSize).
+// unpacked selects the entries of staged lists, one row each, in their wire form (catalog.Child.PackedSize).
 func (x script) unpacked(lists string) string {
 	child := x.Stream.Child
 	var inherited []string

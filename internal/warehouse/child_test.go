@@ -33,7 +33,7 @@ func (l priceList) json() string {
 		strings.Join(history, ","))
 }
 
-// pricesModel says what product_prices has to hold: each entry as it was read last, also after it has left the feed.
+// pricesModel says what product_prices must hold: each entry as it was last read, also after it has left the feed.
 type pricesModel map[string]price
 
 type price struct {
@@ -41,8 +41,8 @@ type price struct {
 	read  int64
 }
 
-// load takes the readings of one run: of an entry that was read twice, the later reading counts, and it replaces what
-// is stored when it is later and differs.
+// load adds the readings of one run. Of an entry that was read twice, the later reading counts. It replaces the stored
+// one if it is later and differs.
 func (m pricesModel) load(run []priceList) {
 	newest := pricesModel{}
 	for _, l := range run {
@@ -74,7 +74,7 @@ const selectPrices = `SELECT url, day, views, currency_code FROM
 (SELECT product_key, day, views, currency_code FROM product_prices) AS c INNER JOIN (SELECT product_key, url FROM products_all_rows) AS p USING (product_key)
 ORDER BY url, day`
 
-// TestPricesModel loads lists as they come: unchanged, with days that come and go, changed and changed back, empty, in
+// TestPricesModel loads lists of every kind: unchanged, with days that come and go, changed and changed back, empty, in
 // another currency, twice in one run, and read earlier than what is stored. Without a wide sample, the history is
 // short. For wide samples: TestProductPrices and its kind have lists that are written out.
 func TestPricesModel(t *testing.T) {
@@ -95,7 +95,7 @@ func TestPricesModel(t *testing.T) {
 				clock++
 				l.product, l.read = product, clock
 				if random.IntN(6) == 0 {
-					l.read -= 5 // as a rejected record that is loaded at last
+					l.read -= 5 // as a rejected record that is loaded later
 				}
 				last[product] = l
 				run = append(run, l)
@@ -121,7 +121,7 @@ func TestPricesModel(t *testing.T) {
 	}
 }
 
-// next is a reading of a product after another one.
+// next returns a reading of a product that follows another one.
 func next(random *rand.Rand, before priceList) priceList {
 	l := priceList{currency: cmp.Or(before.currency, "EUR"), views: maps.Clone(before.views)}
 	if l.views == nil {
@@ -144,8 +144,7 @@ func next(random *rand.Rand, before priceList) priceList {
 	return l
 }
 
-// TestUnchangedPricesAreNotUnpacked loads a list again that is as it was: nothing is written, and no entry is looked
-// at.
+// TestUnchangedPricesAreNotUnpacked loads the same list again: nothing is written, and no entry is unpacked.
 func TestUnchangedPricesAreNotUnpacked(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -189,7 +188,7 @@ func TestPricesOfAccounts(t *testing.T) {
 }
 
 // TestRecoverPrices kills a publication between the prices and their hashes, and one of an older version, which has no
-// hashes: whoever finishes it loads the prices, and the next run finds them as they are. For wide samples: TestRecover
+// hashes. Whoever finishes it loads the prices, and the next run finds nothing to change. For wide samples: TestRecover
 // finishes publications.
 func TestRecoverPrices(t *testing.T) {
 	enginetest.OnlyWide(t)

@@ -18,7 +18,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// skewed is a connection to a warehouse whose clock is wrong by so much. It counts the statements.
+// skewed is a connection to a warehouse whose clock is wrong by the time in by. It counts the statements.
 type skewed struct {
 	driver.Conn
 	by         *atomic.Int64 // a time.Duration
@@ -73,8 +73,8 @@ func openSkewed(t *testing.T) (w *Warehouse, clock skewed) {
 
 const year = 365 * 24 * time.Hour
 
-// TestClockIsSet sets the clock of the warehouse between two runs. The later run counts, in the data and in all that is
-// written down about runs. Without a wide sample, it is set back by a year.
+// TestClockIsSet sets the clock of the warehouse between two runs. The later run counts, in the data and in all records
+// about runs. Without a wide sample, it is set back by a year.
 func TestClockIsSet(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -155,8 +155,8 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// TestRunOfAWrongClockIsNotTheLast leaves a run that began in a year to come out of where the stream stands. For wide
-// samples: TestClockIsSet sets the clock.
+// TestRunOfAWrongClockIsNotTheLast leaves a run that seems to begin in a future year out of the states of streams. For
+// wide samples: TestClockIsSet sets the clock.
 func TestRunOfAWrongClockIsNotTheLast(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -192,8 +192,8 @@ func TestMigrationsAreKeptWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// TestLeaseOfAWrongClock does not wait for the time that a lease says, but for as long as one that is not renewed
-// lives.
+// TestLeaseOfAWrongClock does not wait until the time that a lease names, but for as long as a lease lasts that
+// is not renewed.
 func TestLeaseOfAWrongClock(t *testing.T) {
 	t.Parallel()
 	w, clock := openSkewed(t)
@@ -237,14 +237,15 @@ func TestLeaseOfAWrongClock(t *testing.T) {
 	must(t, l.Release(t.Context()))
 }
 
-// TestIntentsInTheOrderOfWriting carries out the older of two intents first, though the clock was set back between
-// them.
+// TestIntentsInTheOrderOfWriting carries out the older of two intents first, even if the clock was set back
+// between them.
 func TestIntentsInTheOrderOfWriting(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	r := begin(t, w, "coupons")
 	must(t, w.saveStates(t.Context(), "acme", "coupons", stateRow{intentName(uuid.New()), "0", 0}))
-	// The server writes the time itself, so it is set here as a clock would have that was a year ahead.
+	// The server writes the time itself. So the time is changed here, to what a clock that is a year ahead would
+	// have written.
 	must(t, w.exec(t.Context(), "INSERT INTO sync_state_log SELECT * REPLACE (updated_at + INTERVAL 1 YEAR AS updated_at) FROM sync_state_log WHERE value = '0'"))
 	must(t, w.saveStates(t.Context(), "acme", "coupons", stateRow{intentName(uuid.New()), "1", 0}))
 	l, err := w.Acquire(t.Context(), r)

@@ -11,11 +11,13 @@ func (x script) countStaged() string {
 	return x.render("SELECT count() FROM $staging WHERE run_id = {run:UUID}", nil)
 }
 
-// countBefore is the warehouse's clock, counts the staged rows and their keys, those that are dated ahead, those that
-// are not live as they are, and the rows that readers see, and says whether the account has none at all. A run that has
-// read everything counts what readers see anew. staged is how many rows there should be. Of few, their keys and contents
-// fit into sets in memory; of more, none counts as live. Keys alone are counted in a set up to keysInSet, in a third of
-// the time that it takes to read them in order, as one processor does.
+// countBefore returns, in one row: the warehouse's time; the numbers of staged rows, of their keys, of rows that are
+// dated in the future and of rows that differ from the live ones; the number of live rows; whether the account has no
+// rows at all. For a run that has read everything, the live rows are counted again.
+//
+// staged is how many rows there should be. If these are few, their keys and contents fit into sets in memory. If they
+// are more, all of them count as different from the live ones. Keys alone are counted in a set up to keysInSet. That
+// takes a third of the time that it takes to read them in order, which only one processor does.
 func (x script) countBefore(scope Scope, staged uint64) string {
 	keys, other := "uniqExact($key)", "count()"
 	if staged > keysInSet {
@@ -36,7 +38,7 @@ WHERE run_id = {run:UUID}`,
 		parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
 }
 
-// keysInSet is how many staged keys are counted in a set: each takes up to 50 bytes of memory, in each of the threads.
+// keysInSet is how many staged keys are counted in a set. Each takes up to 50 bytes of memory in each of the threads.
 const keysInSet = 2_000_000
 
 func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
@@ -47,9 +49,9 @@ ENGINE = MergeTree ORDER BY $key
 COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ, "position": x.position()})
 }
 
-// insertChanges compares the staged rows with the current ones, by key, version and hash alone: wide columns are read
-// only for what changes. A version is never 0: a side whose version is 0 is the default of a missing one. ahead says
-// that some staged rows are dated ahead.
+// insertChanges compares the staged rows with the current ones, by key, version and hash alone. Wide columns are read
+// later, and only for rows that change. A version is never 0, so a side whose version is 0 is missing. ahead says that
+// some staged rows are dated in the future.
 func (x script) insertChanges(scope Scope, ahead bool) string {
 	join := "LEFT JOIN"
 	if scope == Whole {
@@ -77,21 +79,25 @@ WHERE $chosen`, parts{
 		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join,
 		"current":  x.currentRows(scope),
 		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
-		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate), "delete": strconv.Itoa(changeDelete),
-		"older": strconv.Itoa(changeOlder),
+		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate),
+		"delete": strconv.Itoa(changeDelete),
+		"older":  strconv.Itoa(changeOlder),
 	})
 }
 
-// compared names what insertChanges compares (warehouse-6): of a staged row s and the stored row l, when each changed
-// upstream and when it was read, and the version that s gets.
+// compared returns the names that insertChanges compares by (warehouse-6). Of a staged row s and the stored row l, they
+// say when each changed upstream and when it was read, and which version s gets.
 //
-// Upstream times are in milliseconds. That of a stored row is the lowest of what is known of it: its version may have
-// been lifted, and its updatedAt may be after the service's time. In four cases the staged row is held to be at least
-// as new upstream as the stored one, so that the time of reading decides: it came without a usable updatedAt; the
-// stored row is dated ahead; it is deleted, and what is listed again is live again; or the run has read the whole list,
-// so that what it read is what there is, even where an updatedAt was set back.
+// Upstream times are in milliseconds. That of a stored row is the lowest of the times known for it: its version may
+// have been raised, and its updatedAt may be after the service's time. In four cases the staged row counts as at least
+// as new upstream as the stored one, so that the time of reading decides:
 //
-// A time of reading that lies ahead came from a clock that was wrong: whatever is read now was read later.
+//   - The staged row has no usable updatedAt.
+//   - The stored row is dated in the future.
+//   - The stored row is deleted: what is listed again is live again.
+//   - The run has read the whole list. What it read is the state now, even if an updatedAt was set back.
+//
+// A stored time of reading that is in the future came from a clock that was wrong: whatever is read now was read later.
 //
 // A row that moves gets a version that leaves room for the mark at its old position.
 func compared(s *catalog.Stream, scope Scope) []string {
@@ -112,8 +118,9 @@ func compared(s *catalog.Stream, scope Scope) []string {
 	}
 	step := "1"
 	if s.OrderedBy != "" {
-		names = append(names, sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved",
-			parts{"ordered_by": s.OrderedBy}))
+		names = append(names,
+			sql("s._version != 0 AND l._version != 0 AND NOT (s._position <=> l.$ordered_by) AS moved",
+				parts{"ordered_by": s.OrderedBy}))
 		step = "if(moved, 2, 1)"
 	}
 	return append(names,
@@ -140,8 +147,9 @@ func (x script) comparedRows(ahead bool) string {
 	return x.stagedRows(columns, "", ahead)
 }
 
-// stagedRows are the rows that a run has staged, the newest of each key. FINAL takes the highest version. Where a row
-// of a key is dated ahead that is not the newest one, and the row that was read last is taken.
+// stagedRows selects the rows that a run has staged, the newest of each key. FINAL takes the row with the highest
+// version. If a row of a key is dated in the future, that row need not be the newest. Then the row that was read
+// last is taken.
 func (x script) stagedRows(columns, condition string, ahead bool) string {
 	text := "SELECT $columns\n    FROM $staging FINAL\n    WHERE run_id = {run:UUID}$condition"
 	if ahead {
@@ -172,10 +180,10 @@ func (x script) currentRows(scope Scope) string {
 	return x.render(text, parts{"more": more})
 }
 
-// chosenChanges is the condition on what the comparison keeps.
+// chosenChanges returns the condition for what the comparison keeps.
 //
-// What is listed and cannot be loaded is there all the same: its row stays as it is. Of one reject the last reading is
-// kept, and another worker may have made that since the run began: then it was listed as well.
+// A record that is listed but cannot be loaded still exists: its stored row stays as it is. Of each reject only the
+// last reading is kept. If another worker has made that reading since the run began, the record was listed as well.
 func (x script) chosenChanges(scope Scope) string {
 	text := ""
 	switch scope {
@@ -192,7 +200,8 @@ func (x script) chosenChanges(scope Scope) string {
 	case Unlisted:
 		text = "s._version != 0 AND l._version = 0"
 	}
-	return x.render(text, parts{"changed": "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"})
+	return x.render(text,
+		parts{"changed": "s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted))"})
 }
 
 func (x script) countChanges() string {

@@ -11,13 +11,13 @@ import (
 type PlannedDelete struct {
 	Key     string
 	Updated int64 // its updatedAt in milliseconds since 1970; 0 when it has none
-	// Filtered is what the row has in the columns that the scope of the run selects by, each value followed by a zero
-	// byte; "" without a scope.
+	// Filtered has the row's values in the columns that the scope of the run selects by, each followed by a zero byte.
+	// It is empty without a scope.
 	Filtered string
 }
 
-// PlannedDeletes are at most limit rows that the run's plan deletes, except for those that are out of its scope. Which
-// ones differs from run to run, so that rows which are never confirmed do not keep others from being asked for.
+// PlannedDeletes returns at most limit rows that the run's plan deletes and that are in its scope. The choice differs
+// from run to run, so that rows which are never confirmed do not keep others from being asked for.
 func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete, error) {
 	rows, err := w.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))
 	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated, &d.Filtered} })
@@ -42,9 +42,9 @@ func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
 	return nil
 }
 
-// KeepUntilAbsent takes the planned deletes back of rows that fewer than so many complete lists in a row, this one
-// included, did not have. It returns how many it took back. The run must have read the whole list. It can be repeated:
-// a run counts once. A run that must not count leaves no trace.
+// KeepUntilAbsent cancels the planned delete of each row that too few complete lists have lacked: fewer than lists of
+// them in a row, this one included. It returns how many it cancelled. The run must have read the whole list. The call
+// can be repeated: a run counts once. If count is false, the run is not counted and leaves no trace.
 func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (kept uint64, err error) {
 	if lists <= 1 && !count {
 		return 0, nil
@@ -62,7 +62,8 @@ func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (ke
 	return kept, w.keepBut(ctx, enough)
 }
 
-// countAbsence counts the run for each row that its plan deletes, and sets the count of the others back to 0.
+// countAbsence adds 1 to the count of each row that the run's plan deletes, and sets the counts of all other
+// rows back to 0.
 func (w *Writer) countAbsence(ctx context.Context) error {
 	return w.exec(ctx, w.script.countAbsence(), named("account", w.Account), named("stream", w.Stream.Name),
 		named("run", w.ID.String()))

@@ -19,7 +19,7 @@ type Prepared map[string]uint64
 // of it was published.
 type DeltaError struct {
 	Table            string // that the delta is for
-	Want, Rows, Keys uint64 // Keys is 0 where they were not counted
+	Want, Rows, Keys uint64 // Keys is 0 if they were not counted
 }
 
 func (e *DeltaError) Error() string {
@@ -30,8 +30,8 @@ func (e *DeltaError) Error() string {
 		"If the address is that of several servers, give that of one", e.Want, e.Table, e.Rows)
 }
 
-// PublishedError says that the warehouse took a delta and does not have its rows. The state has not moved: the next run
-// publishes them again.
+// PublishedError says that the warehouse accepted a delta and does not have its rows. The state has not moved: the next
+// run publishes them again.
 type PublishedError struct {
 	Table      string
 	Want, Have uint64
@@ -42,17 +42,17 @@ func (e *PublishedError) Error() string {
 		"If the address is that of several servers, give that of one", e.Want, e.Table, e.Have)
 }
 
-// delta is a table with what a run changes of another one.
+// delta is a table that holds what a run changes in another table.
 type delta struct {
-	table string // that it is made for, or movesOf
-	name  string // in full
-	key   string // the columns of the sorting key: each of its values is there once
+	table string // the table that it is made for, or movesOf
+	name  string // in full, as statements need it
+	key   string // the columns of the sorting key; each of its values is there once
 }
 
 // movesOf is the name of the table that is attached to _latest instead of the delta if rows have moved.
 func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
 
-// deltas are those that the run has prepared.
+// deltas returns the deltas that the run has prepared.
 func (w *Writer) deltas(c Changes) (all []delta) {
 	x, d := w.script, w.dialect
 	if c.Any() {
@@ -72,7 +72,7 @@ func (w *Writer) deltas(c Changes) (all []delta) {
 	return all
 }
 
-// rowsOf is the number of rows that a delta must have according to the plan, if the plan says it.
+// rowsOf returns how many rows a delta must have according to the plan, if the plan says it.
 func (x script) rowsOf(of string, c Changes) (rows uint64, known bool) {
 	switch of {
 	case x.names["latest"]:
@@ -85,7 +85,7 @@ func (x script) rowsOf(of string, c Changes) (rows uint64, known bool) {
 
 var orderBy = regexp.MustCompile(`(?m)^ORDER BY (.+)$`)
 
-// sortedBy are the columns of the sorting key of a table, by the statement that makes it.
+// sortedBy returns the columns of the sorting key of a table, taken from the statement that creates it.
 func sortedBy(create string) string {
 	key := orderBy.FindStringSubmatch(create)[1]
 	if strings.HasPrefix(key, "(") {
@@ -97,21 +97,21 @@ func sortedBy(create string) string {
 // nullsEqual makes joins match keys that are NULL.
 var nullsEqual = clickhouse.Settings{"transform_null_in": 1}
 
-// fewKeys is how many rows of a stream a run stages or changes at most for its keys to be counted in sets, which are in
-// memory. A price history has many more rows than its stream.
+// fewKeys is how many rows of a stream a run may stage or change at most for its keys to be counted in sets, which are
+// in memory. Streams with a child are left out (few), since a price history has many more rows than its stream.
 const fewKeys = 10_000
 
 // few reports whether a run writes so few rows that the keys of its deltas are counted in sets.
 func (w *Writer) few(c Changes) bool { return w.Stream.Child == nil && c.written() <= fewKeys }
 
-// countedDelta is what there is of a delta.
+// countedDelta is what was counted in a delta.
 type countedDelta struct {
 	table             string
 	rows, keys, parts uint64
 }
 
-// countPrepared counts the rows of the deltas, and holds that each has its keys once: a server takes a part that was
-// merged for one without duplicates (warehouse-1).
+// countPrepared counts the rows of the deltas, and returns an error unless each has its keys once: a server takes for
+// granted that a merged part has no duplicates (warehouse-1).
 func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
 	deltas := w.deltas(c)
 	if len(deltas) == 0 {
@@ -138,7 +138,7 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 		if n.rows != want || n.keys != n.rows {
 			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
 		}
-		if n.parts > 1 { // each of its keys is in one of them, so that they are merged without a loss
+		if n.parts > 1 { // each key is in only one of them, so merging them loses nothing
 			if err := w.singlePart(ctx, w.dialect.bare(d.name)); err != nil {
 				return nil, err
 			}
@@ -153,11 +153,11 @@ func (w *Writer) countDeltas(ctx context.Context, query string) ([]countedDelta,
 	return scanned(rows, err, func(n *countedDelta) []any { return []any{&n.table, &n.rows, &n.keys, &n.parts} })
 }
 
-// attached is the number of rows of a delta, and how many of them its target has.
+// attached is the number of rows of a delta, and how many of these its target has.
 type attached struct{ delta, target uint64 }
 
 // countTargets counts what is attached, by the name of the target. The parts of a delta keep their content when they
-// are attached, and so their hash: nothing is read of the table. A part that was merged since is not found so.
+// are attached, and so their hash: the table itself is not read. A part that was merged since is not found this way.
 func (p publication) countTargets(ctx context.Context, targets []target) (map[string]attached, error) {
 	if p.dialect.cloud {
 		for _, t := range targets {
@@ -174,8 +174,8 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	for i, t := range targets {
 		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
 	}
-	rows, err := p.conn.Query(ctx, selectParts(p.dialect), named("tables", "["+words(slices.Concat(tables, deltas))+"]"),
-		named("deltas", "["+words(deltas)+"]"))
+	rows, err := p.conn.Query(ctx, selectParts(p.dialect),
+		named("tables", "["+words(slices.Concat(tables, deltas))+"]"), named("deltas", "["+words(deltas)+"]"))
 	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
 	if err != nil {
 		return nil, fmt.Errorf("counting what is published: %w", err)
@@ -183,7 +183,7 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	known, of := map[string]bool{}, map[string]map[string]uint64{} // the rows of each part, by table and hash
 	for _, x := range parts {
 		switch {
-		case x.hash == "": // a delta that is there
+		case x.hash == "": // a delta that exists
 			known[x.table] = true
 		case of[x.table] == nil:
 			of[x.table] = map[string]uint64{x.hash: x.rows}
@@ -206,8 +206,8 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	return all, nil
 }
 
-// countMissing counts the rows of targets that are not there. Where the parts of one do not say so, the rows of the run
-// are counted in all of the table.
+// countMissing counts what is attached, and says in missing which target lacks rows of its delta. If the parts of a
+// target do not show all rows, the rows of the run are counted in the whole table.
 func (p publication) countMissing(ctx context.Context,
 	targets []target) (counts map[string]attached, missing *PublishedError, err error) {
 	counts, err = p.countTargets(ctx, targets)
@@ -250,8 +250,8 @@ func (p publication) checkDeltas(targets []target, counts map[string]attached) e
 	return nil
 }
 
-// checkAttached holds that each target has all rows of its delta. A delta that was emptied meanwhile has none that
-// could be missing.
+// checkAttached returns an error unless each target has all rows of its delta. Of a delta that was emptied meanwhile,
+// no row could be missing, so the deltas are compared with what was prepared as well.
 func (p publication) checkAttached(ctx context.Context, targets []target) error {
 	counts, missing, err := p.countMissing(ctx, targets)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// countedSales is how many sales are loaded; COUNTED_SALES in the environment is another number, a multiple of 1000.
+// countedSales is the number of sales that are loaded; COUNTED_SALES in the environment sets it, to a multiple of 1000.
 func countedSales(b *testing.B) uint64 {
 	b.Helper()
 	text := os.Getenv("COUNTED_SALES")
@@ -22,7 +22,7 @@ func countedSales(b *testing.B) uint64 {
 	return n
 }
 
-// cpu is what the process has used so far, the embedded engine included.
+// cpu returns the processor time that the process has used, the embedded engine included.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage
@@ -32,8 +32,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkCounts publishes a first load of transactions, and measures what of that is spent on counting: the keys of
-// what is prepared, and the parts of what is attached.
+// BenchmarkCounts publishes a first load of transactions, and measures how much of that time goes into counting: the
+// keys of what is prepared, and the parts of what is attached.
 func BenchmarkCounts(b *testing.B) {
 	sales := countedSales(b)
 	for b.Loop() {

@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// prepare has a run of coupons prepared, and returns it with its intent and lease.
+// prepare prepares a run of coupons, and returns it with its intent and lease.
 func prepare(t *testing.T, w *Warehouse, page string, rows uint64) (Run, Intent, *Lease) {
 	t.Helper()
 	r := begin(t, w, "coupons")
@@ -28,8 +28,8 @@ func prepare(t *testing.T, w *Warehouse, page string, rows uint64) (Run, Intent,
 			Changes: c}}, l
 }
 
-// TestServerAttachesNothing publishes to a server that says that all went well, and has not a row of it, or those of
-// one table only. The state stays, and the next run publishes.
+// TestServerAttachesNothing publishes to a server that reports success but has attached no row, or those of one table
+// only. The state stays, and the next run publishes.
 func TestServerAttachesNothing(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"coupons_latest", "coupons_versions"}[:enginetest.Sample(1, 2)] {
@@ -71,7 +71,7 @@ func TestServerAttachesNothing(t *testing.T) {
 	}
 }
 
-// emptier empties a table just before a statement that begins with some words, once.
+// emptier empties a table once, just before a statement with a certain beginning.
 type emptier struct {
 	driver.Conn
 	before, table string
@@ -97,7 +97,7 @@ func (c *emptier) Query(ctx context.Context, query string, args ...any) (driver.
 }
 
 // TestEmptiedDelta empties what a run has prepared, before it is published and while it is: a replica that lags has
-// nothing of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is. For
+// none of it. The state stays, and the next run reads everything again. Without a wide sample, only while it is. For
 // wide samples: TestServerAttachesNothing has a publication without its rows.
 func TestEmptiedDelta(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -145,7 +145,7 @@ func TestEmptiedDelta(t *testing.T) {
 	}
 }
 
-// TestKeyTwice holds that a delta with a key twice is not published, nor one that has more rows than the plan.
+// TestKeyTwice checks that a delta is not published if it has a key twice, or more rows than the plan.
 func TestKeyTwice(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -181,7 +181,7 @@ func TestKeyTwice(t *testing.T) {
 	}
 }
 
-// TestKeyOfNullTwice is the same where a part of the key is NULL.
+// TestKeyOfNullTwice checks the same if a part of the key is NULL.
 func TestKeyOfNullTwice(t *testing.T) {
 	t.Parallel()
 	w := open(t)

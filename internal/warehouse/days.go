@@ -49,7 +49,7 @@ func HasDays(stream string) bool {
 }
 
 // RowsByDay counts the live rows of each of the newest days that have any, the oldest first, by the day that the
-// catalog says (ByDay). Days that have not come yet are left out. A stream whose rows belong to no day is an error.
+// catalog names (ByDay). Days in the future are left out. It is an error if the rows of the stream belong to no day.
 func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows, error) {
 	s, err := catalog.Find(id.Stream)
 	if err != nil {
@@ -70,11 +70,11 @@ GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.A
 	return all, nil
 }
 
-// RejectGroup is a value or a record that cannot be loaded as it is sent, however often it was.
+// RejectGroup is a value or a record that cannot be loaded as it is sent. It is one group, however often it was sent.
 type RejectGroup struct {
 	Key, Field, Reason string
 	Raw                string // the beginning of it, when it is long
-	Size               uint64 // of all of it, in bytes
+	Size               uint64 // of the whole, in bytes
 	Page               uint32
 	RunID              string
 	FirstSeen, SeenAt  time.Time
@@ -84,7 +84,8 @@ type RejectGroup struct {
 // maxRaw is how many characters of a rejected value are shown.
 const maxRaw = 4000
 
-// RejectGroups lists values that could not be loaded as sent, and still are not. The last seen comes first.
+// RejectGroups lists the values that could not be loaded as they were sent and still are not loaded, the
+// last seen first.
 func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
 	rows, err := r.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND %s

@@ -91,12 +91,13 @@ FROM ${stream}_latest FINAL
 WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "stream": s.Name}))
 }
 
-// createAllView makes the view of every row that is known: those of the list, and with their last content those that
-// have left it or were only ever read by their own address.
+// createAllView makes the view of every known row: the rows of the list, and with their last content the rows that have
+// left the list, or that were only ever read by their own address.
 func createAllView(s *catalog.Stream) string {
 	key := append([]column{accountColumn}, keyColumns(s)...)
 	data := append(dataColumns(s), syncedColumn)
-	listed := column{"listed", "Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
+	listed := column{"listed",
+		"Bool", "Whether the list had the row when it was last loaded; where not, the row is as it was last seen"}
 	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
 		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
 		sql(`SELECT $key, toBool(_deleted = 0) AS listed, $columns
@@ -130,9 +131,9 @@ WHERE _deleted = 0`, parts{
 		}))
 }
 
-// createStaging makes the table of rows of runs under way, one partition a run. It is sorted by key and replacing, so
-// that the merge reads it in order and sees each key once. The run is part of the key, because FINAL replaces across
-// partitions: two accounts may read the same deals at the same time.
+// createStaging makes the table of rows of runs under way, with one partition for each run. It is sorted by key and
+// replacing, so that the merge reads it in order and sees each key once. The run is part of the key, because FINAL
+// replaces across partitions: two accounts may read the same deals at the same time.
 func createStaging(d dialect, s *catalog.Stream) string {
 	cols := stagingColumns(s)
 	version := "toUInt128(_fetched)"
@@ -185,8 +186,8 @@ func absent(fields []catalog.Field, i int) string {
 	return fmt.Sprintf("bitTest(_nulls, %d)", catalog.NullBits(fields)[i])
 }
 
-// fromWire is the value of field i of a staged row, in the type of its column. reinterpret takes the integer for the
-// scaled amount or the milliseconds that it is; a CAST would read it as units or seconds.
+// fromWire returns an expression for the value of field i of a staged row, in the type of its column. reinterpret reads
+// the integer as the scaled amount or the milliseconds that it is; a CAST would read it as units or seconds.
 func fromWire(fields []catalog.Field, i int) string {
 	f := fields[i]
 	value := f.Column

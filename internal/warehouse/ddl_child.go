@@ -4,9 +4,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A child table (a product's price history) has the parent's key and its own as its key, keeps entries after they have
-// left the feed, and compares its few columns directly. It does so only where the hash of a record's entries differs
-// from that of those which were last loaded.
+// The key of a child table (a product's price history) is the parent's key and its own. The table keeps entries after
+// they have left the feed. Its few columns are compared directly, but only for records whose entries have another hash
+// than those that were last loaded.
 
 func childKeyField(c *catalog.Child) int {
 	for i, f := range c.Fields {
@@ -17,7 +17,7 @@ func childKeyField(c *catalog.Child) int {
 	return -1
 }
 
-// childValues are the indices of the child's fields that are no key.
+// childValues returns the indices of the child's fields that are not its key.
 func childValues(c *catalog.Child) []int {
 	var values []int
 	for i, f := range c.AllFields() {
@@ -60,12 +60,13 @@ func createChildView(s *catalog.Stream) string {
 FROM ${child}_latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "child": s.Child.Table}))
 }
 
-// childHashes is the table that says of each record which entries were last loaded.
+// childHashes returns the name of the table that says for each record which entries were last loaded.
 func childHashes(s *catalog.Stream) string { return s.Child.Table + "_hashes" }
 
 func childHashesColumns(s *catalog.Stream) []column {
 	return append(append([]column{accountColumn}, keyColumns(s)...),
-		column{"hash", "FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
+		column{"hash",
+			"FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
 		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
 		column{"_run_id", "UUID", "Run that loaded them"})
 }

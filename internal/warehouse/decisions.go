@@ -4,7 +4,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// decidedTable has when the sales were decided.
+// decidedTable has the times at which sales were decided.
 var decidedTable = catalog.Transactions().Name + "_decided"
 
 var createDecisions = sql(`CREATE TABLE IF NOT EXISTS $table
@@ -25,9 +25,9 @@ ORDER BY (account, id)
 COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions'`,
 	parts{"table": decidedTable})
 
-// decisions is when transactions were decided. It follows from all versions of a transaction, so a run computes it anew
-// for those that it changes: a materialized view could not, since what is attached to a table passes none by. A
-// transaction that is new has one version, and nothing to compute.
+// decisions returns the table of when transactions were decided. This follows from all versions of a transaction, so a
+// run computes it again for those that it changes. A materialized view could not: it does not see what is attached to a
+// table. A new transaction has one version, and nothing to compute.
 func decisions() derived {
 	return derived{
 		table: decidedTable, create: createDecisions,
@@ -44,11 +44,11 @@ func decisions() derived {
 	}
 }
 
-// countStored counts the changed rows of which there are versions: a transaction that is new has no time of a decision.
+// countStored counts the changed rows that have stored versions: a new transaction has no time of a decision.
 func (x script) countStored(Changes) []string { return []string{"countIf(sign = -1)"} }
 
-// decisionParts adds how the times of decisions are found among the versions of a transaction. What vanished upstream
-// has none.
+// decisionParts adds the parts that the statements for decisions have in common. A transaction that vanished upstream
+// gets no times of decisions.
 func decisionParts(more parts) parts {
 	return parts{
 		"columns":   "account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id",
@@ -59,8 +59,8 @@ func decisionParts(more parts) parts {
 }
 
 // insertDecisions computes the decisions of the transactions in the delta of a run, from their stored versions and
-// those in the delta. Each of the times is that of the earliest version with the status, and may be missing on either
-// side.
+// those in the delta. Each time is that of the earliest version with the status. The stored versions or the delta may
+// lack such a version.
 func (x script) insertDecisions(delta string) string {
 	return x.render(`INSERT INTO $decisions ($columns)
 WITH
@@ -84,9 +84,9 @@ INNER JOIN
 WHERE first_confirmed > first_pending OR first_declined > first_pending`, decisionParts(parts{"decisions": delta}))
 }
 
-// insertAllDecisions computes the decisions of all transactions of an account, from all their versions. One whose
-// newest version is not the current one belongs to a run that is about to be published, with its decisions. Parameter:
-// account.
+// insertAllDecisions computes the decisions of all transactions of an account, from all their versions. If the newest
+// version of a transaction is not the current one, it belongs to a run that is about to be published, which brings its
+// own decisions. Parameter: account.
 const insertAllDecisions = `INSERT INTO $into ($columns)
 SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM

@@ -10,27 +10,27 @@ func (x script) createDelta() string {
 	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
 }
 
-// dropDelta drops tables that are only there for a run, before they are made.
+// dropDelta drops tables that exist only for a run, before they are made.
 func dropDelta(deltas ...string) string {
 	return sql("DROP TABLE IF EXISTS $deltas", parts{"deltas": strings.Join(deltas, ", ")})
 }
 
-// fewWide is how many staged rows are read with all their columns without a thought.
-const fewWide = 1000
+// readAllUpTo is the number of staged rows up to which insertDelta reads all of them, with all their columns.
+const readAllUpTo = 1000
 
-// insertDelta copies what is new or changed from the staging table, in the types that people query. What no list has is
-// kept as a deleted row is.
+// insertDelta copies what is new or changed from the staging table, in the types that people query. Rows that no list
+// has (Changes.Unlisted) are kept in the same way as deleted rows.
 //
-// In the first load of an account everything is new, and is not compared. Where no key was staged twice, FINAL is not
-// needed, which costs as much as reading the rows six times. Of few staged rows all are read and joined: to look first
-// for those that change takes longer.
+// In the first load of an account everything is new, so nothing is compared. If no key was staged twice, FINAL is left
+// out, since it costs as much as reading the rows six times. If few rows are staged, all of them are read and joined:
+// to look first for those that change takes longer.
 func (x script) insertDelta(c Changes) string {
 	version, restriction, join := "c.version", " AND $key IN (SELECT $key FROM $changes WHERE $written)",
 		"\nINNER JOIN (SELECT $key, version FROM $changes WHERE $written) AS c ON s.$key = c.$key"
 	switch {
 	case c.First:
 		version, restriction, join = cappedVersion("s._version"), "", ""
-	case c.Staged <= fewWide:
+	case c.Staged <= readAllUpTo:
 		restriction = ""
 	}
 	restriction = x.render(restriction, nil)
@@ -55,8 +55,8 @@ FROM
 		"join": x.render(join, nil)})
 }
 
-// deltaColumns are the columns of a delta that hold what was read, without the key, and their values in the staging
-// table.
+// deltaColumns returns the columns of a delta that hold what was read, without the key, and the expressions for their
+// values in the staging table.
 func deltaColumns(s *catalog.Stream) (names, values string) {
 	var to, from []string
 	if s.DerivedKey {
@@ -84,7 +84,7 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 		parts{"columns": joinNames(append(keyColumns(x.Stream), dataColumns(x.Stream)...)), "stored": x.stored(isGone)})
 }
 
-// selectInParts lists those of some tables that are only there for a run which have more than one part.
+// selectInParts lists the tables of a run, of those that are given, which have more than one part.
 func selectInParts(d dialect) string {
 	return sql(`SELECT table FROM system.parts
 WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})

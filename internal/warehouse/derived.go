@@ -16,43 +16,44 @@ import (
 
 // derived is a table that follows from the rows of a stream: sums of them, or a few of their columns in another order.
 //
-// A run changes it as it changes the tables of the stream: what changes is computed before anything is attached, from
-// what readers see and from the delta of the run, as rows that replace those of the same key. It is attached under the
-// same intent, after the stream's own tables (warehouse-1, warehouse-2). So fill must give rows that may be attached
-// twice: sums as they are afterwards, not what is to be added.
+// A run changes it in the same way as the tables of the stream. Before anything is attached, the run computes what
+// changes, from what readers see and from its delta, as rows that replace those of the same key. They are attached
+// under the same intent, after the stream's own tables (warehouse-1, warehouse-2). Rows may be attached twice, so fill
+// must give sums as they are afterwards, and not amounts to add.
 //
-// It is partitioned by account, so that the rows of one account are replaced at once where they are made anew. Its
-// columns begin with account; version orders rows, _run_id names a run, and both say nothing else. create names the
+// The table is partitioned by account, so that all rows of one account are replaced at once when they are made again.
+// Its columns begin with account. The column version only orders rows, and _run_id only names a run. create has the
 // sorting key in a line of its own.
 //
-// Whoever adds one to a stream that is out there changes the name of its staging table (stagingTable), so that no older
-// binary publishes rows that the table lacks.
+// Whoever adds a derived table to a stream that is in use must change the name of its staging table (stagingTable), so
+// that no older binary publishes rows that the derived table lacks.
 type derived struct {
 	table  string // behind the views; its engine replaces rows
-	create string // makes it
-	// fill are the statements that fill its delta from that of the stream. They come in the order of derivedTables, so
-	// that one may read the delta of a table before it. first says that the account had no row at all.
+	create string // the statement that makes it
+	// fill returns the statements that fill its delta from that of the stream. The tables are filled in the
+	// order of derivedTables, so that one may read the delta of a table before it. first says that the account
+	// had no row at all.
 	fill func(x script, delta string, first bool) []string
-	// touched are counts of rows of a run that concern the table, as expressions over what a run of the stream changes
-	// (changedRows), or queries in parentheses. If all are 0, or there are none, the table gets no delta. nil: any run may
-	// change the table.
+	// touched returns counts of the rows of a run that concern the table: expressions over what a run of the stream
+	// changes (changedRows), or queries in parentheses. If all are 0, or there are none, the table gets no delta. nil:
+	// any run may change the table.
 	touched func(x script, c Changes) []string
-	// after is the table whose delta fill reads, which comes before it; "": it reads that of the stream alone. No table
-	// comes after one that itself comes after another.
+	// after is the table whose delta fill reads. It comes before this one, and has no after itself. "": fill reads only
+	// the delta of the stream.
 	after string
-	// lacking is a statement for the rows that fill cannot compute, and a query that counts them. nil: fill computes
-	// all.
+	// lacking returns a statement for the rows that fill cannot compute, and a query that counts them. nil: fill
+	// computes all.
 	lacking func(x script, delta string) (when, statement string)
-	// rebuild are those that fill an empty one from all rows of the account that are stored, or from what was rebuilt of
-	// the tables before it.
+	// rebuild returns the statements that fill an empty table from all stored rows of the account, or from what was
+	// rebuilt of the tables before it.
 	rebuild func(x script, into string) []string
-	nothing string // the condition on rows that say no more than a missing one; "": there are none
-	once    bool   // what fill gives in a first load has each key once, and may be as many rows as the stream has
-	longest bool   // of the tables of a large first load, it takes longest to fill; of each stream one at most
+	nothing string // a condition: rows that match it mean the same as a missing row; "": there are none
+	once    bool   // in a first load fill gives each key once, and possibly as many rows as the stream has
+	longest bool   // in a large first load it takes longest to fill; at most one table of a stream
 	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
 }
 
-// derivedTables are those of a stream, in the order in which they are filled and attached.
+// derivedTables returns those of a stream, in the order in which they are filled and attached.
 func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
 		tables = append(tables, keysOf(s), liveOf(s))
@@ -86,10 +87,11 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	once := settings
 	if c.allNew() {
 		once = maps.Clone(settings)
-		maps.Copy(once, onceSettings(c))
+		maps.Copy(once, uniqueKeySettings(c))
 	}
 	if changed := w.script.names["changed"]; w.Stream.NamesPayouts() && c.Any() && !c.First {
-		steps := []step{{statement: w.script.createChanged()}, {statement: w.script.insertChanged(), settings: settings}}
+		steps := []step{{statement: w.script.createChanged()},
+			{statement: w.script.insertChanged(), settings: settings}}
 		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	if c.allNew() {
 		long := func(t derived) bool { return t.longest }
 		tables := slices.DeleteFunc(slices.Clone(w.filled), long)
-		if i := slices.IndexFunc(w.filled, long); i >= 0 { // at the end one processor would wait for it
+		if i := slices.IndexFunc(w.filled, long); i >= 0 { // first: at the end, one processor would wait for it
 			tables = slices.Insert(tables, 0, w.filled[i])
 		}
 		return sideBySide(ctx, tables, fill)
@@ -123,7 +125,8 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 }
 
 // sideBySide fills tables two at a time, each after the one that it reads. The first error stops the others, and is
-// returned when they have ended. Of many rows each takes a second of one processor; of few there is nothing to gain.
+// returned when they have ended. With many rows, each table takes a second of one processor. With few rows there is
+// nothing to gain.
 func sideBySide(ctx context.Context, tables []derived, fill func(context.Context, derived) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2)
@@ -153,7 +156,7 @@ func sideBySide(ctx context.Context, tables []derived, fill func(context.Context
 	return err
 }
 
-// touched are the derived tables that the run changes. All of them are asked about in one query.
+// touched returns the derived tables that the run changes. It asks about all of them in one query.
 func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []derived, err error) {
 	tables = slices.DeleteFunc(derivedTables(w.Stream), func(t derived) bool { return !t.ofChild && !c.Any() })
 	if c.First {
@@ -181,7 +184,7 @@ func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []d
 	}), nil
 }
 
-// counts are those of touched.
+// counts returns the counts of touched, if it is set.
 func (t derived) counts(x script, c Changes) []string {
 	if t.touched == nil {
 		return nil
@@ -198,7 +201,7 @@ func (x script) countTouched(counts []string) string {
 	return "SELECT " + strings.Join(counts, ",\n    ") + from
 }
 
-// derivedSteps make the delta of a derived table and fill it.
+// derivedSteps returns the steps that make the delta of a derived table and fill it.
 func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clickhouse.Settings) []step {
 	steps := []step{{statement: w.dialect.createDelta(t.table, delta, t.create)}}
 	for _, statement := range t.fill(w.script, delta, first) {
@@ -211,7 +214,8 @@ func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clic
 	return steps
 }
 
-// target attaches a delta to the table. The rows of a table that adds up are not found again as they were.
+// target returns the table as the target of a delta. If the table adds rows up, attached rows do not stay as they were,
+// so they are looked for by their keys alone.
 func (t derived) target(delta string) target {
 	to := target{t.table, delta, t.table, sortedBy(t.create), "*"}
 	if strings.Contains(t.create, "AggregatingMergeTree") {
@@ -220,8 +224,8 @@ func (t derived) target(delta string) target {
 	return to
 }
 
-// derivedTargets are the derived tables that the intent names, those of the stream or those of its child. Tables that
-// are newer than the intent are not among them.
+// derivedTargets returns the derived tables that the intent names: those of the stream, or those of its child. Tables
+// that are newer than the intent are not among them.
 func (p publication) derivedTargets(ofChild bool) (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if t.ofChild == ofChild && slices.Contains(p.intent.Derived, t.table) {
@@ -231,7 +235,7 @@ func (p publication) derivedTargets(ofChild bool) (targets []target) {
 	return targets
 }
 
-// derivedNames are the tables that follow from a stream.
+// derivedNames returns the names of the tables that follow from a stream.
 func derivedNames(s *catalog.Stream) (names []string) {
 	for _, t := range derivedTables(s) {
 		names = append(names, t.table)

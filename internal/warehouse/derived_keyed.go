@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// keyed is a derived table with a key of its own, and values that the rows of a stream make up.
+// keyed is a derived table with a key of its own, and values that are computed from the rows of a stream.
 //
-// A row that matches derived.nothing counts as absent: views leave it out. So no row is ever deleted.
+// A row that matches derived.nothing counts as missing: views leave it out. So no row is ever deleted.
 type keyed struct {
 	derived
 	key, values []column // beside the account, the version and the run
@@ -28,7 +28,7 @@ func newKeyed(table, comment, settings, nothing string, key, values []column) ke
 // columns are the names of key and values.
 func (t keyed) columns() string { return joinNames(slices.Concat(t.key, t.values)) }
 
-// inserted begins a statement that fills a table like this one.
+// inserted returns the beginning of a statement that fills a table like this one.
 func (t keyed) inserted(into string) string {
 	return sql("INSERT INTO $into (account, $columns, version, _run_id)\n", parts{"into": into, "columns": t.columns()})
 }
@@ -39,14 +39,17 @@ func (t keyed) insertAll(into, rows string) string {
 		parts{"columns": t.columns(), "version": versionAfter("0"), "rows": rows})
 }
 
-// versionAfter is above the version that is stored, whatever the clock says.
+// versionAfter returns an expression for a version above the stored one, whatever the clock says.
 func versionAfter(stored string) string {
 	return "greatest(toUInt64({merged_at:Int64}), " + stored + " + 1)"
 }
 
-// changedSums fills the delta of a table of sums: of the groups that rows name, what is stored and the rows on top.
-// They are key and values of single rows, those that are no more with the opposite sign. near is a condition on all
-// stored groups that they name, and on not many others: it is planned in less time than the rows are once more.
+// changedSums fills the delta of a table of sums. rows is a query for the key and values of single rows; for rows
+// that are no longer there, the values have the opposite sign. Each group that rows has gets its stored sums plus
+// these values.
+//
+// near is a condition that selects all stored groups that rows has, and not many others. It takes less time to plan
+// than a second copy of rows, which is used if near is empty.
 func (t keyed) changedSums(delta, rows, near string, first bool) string {
 	sums := make([]string, len(t.values))
 	for i, c := range t.values {
@@ -59,7 +62,7 @@ func (t keyed) changedSums(delta, rows, near string, first bool) string {
 	case first:
 	case near == "":
 		near = sql("($key) IN (SELECT $key FROM ($rows))", named)
-	default: // no stored version is 0
+	default: // keep only groups that rows has: no stored version is 0
 		having = "\nHAVING min(version) = 0"
 	}
 	if !first {
@@ -87,13 +90,13 @@ func (t keyed) wholeSums(into, rows string) string {
 		parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "rows": rows}))
 }
 
-// changed is the name of the table of the rows that a run changes, as they were and as they become.
+// changed returns the name of the table of the rows that a run changes, as they were and as they become.
 func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() }
 
-// changedColumns are what tables of sums know of a row.
+// changedColumns are the columns of a row that the tables of sums read.
 var changedColumns = []string{
-	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country", "status", "order_value",
-	"cashback", "payout_id",
+	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country",
+	"status", "order_value", "cashback", "payout_id",
 	"updated_at", "synced_at", "_version", "_deleted",
 }
 
@@ -108,8 +111,8 @@ func (x script) createChanged() string {
 		parts{"columns": strings.Join(columnDefs(columns), ", ")})
 }
 
-// insertChanged copies the rows that the run changes: with sign 1 as they become, and with sign -1 as they are stored,
-// so that they are looked up only once. A row that was deleted is among them.
+// insertChanged copies the rows that the run changes: with sign 1 as they become, and with sign -1 as they are stored
+// now. So the stored rows are looked up only once. Deleted rows are among them.
 func (x script) insertChanged() string {
 	return x.render(`INSERT INTO $changed (sign, $columns)
 SELECT -1, $columns

@@ -6,17 +6,18 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A transaction of a payout is kept as stamped, in the first version that carries the payoutId, and as of now. A run
-// knows the transactions that it changes as they are, as they were and as they were stamped, so that no older version
-// is read.
+// A transaction of a payout is kept in two states: as stamped, which is the first version that carries the payoutId,
+// and as of now. A run has the transactions that it changes as they become, as they were and as they were stamped, so
+// it reads no older versions.
 
 const (
 	membersTable = "payout_transactions_latest"
 	movesTable   = "payout_moves_latest"
 )
 
-// memberValues are the values of payoutTransactionsTable. As in the view, but that changed_at and at_stake follow from
-// the others; the four at the end are for that and for the views of transactions that no payout accounts for.
+// memberValues are the values of payoutTransactionsTable. The view has the same, and also changed_at and at_stake,
+// which follow from them. Those after payout_id_now are for these two, and for the views of transactions that no payout
+// accounts for.
 var memberValues = []column{
 	{"sold_at", "Nullable(DateTime64(3, 'UTC'))", "Time of the sale [UTC]"},
 	{"retailer_name", "LowCardinality(String)", "Retailer name"},
@@ -34,12 +35,13 @@ var memberValues = []column{
 	{"payout_id_now", "Nullable(Int64)", "Payout as of now"},
 	{"currency_code_now", "LowCardinality(String)", "Currency as of now"},
 	{"updated_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt as of now [UTC]"},
-	{"turned_at", "Nullable(DateTime64(3, 'UTC'))", "updatedAt of the version since which it stands as it does now [UTC]"},
+	{"turned_at",
+		"Nullable(DateTime64(3, 'UTC'))", "updatedAt of the version since which it stands as it does now [UTC]"},
 	{"turned_seen_at", "DateTime64(3, 'UTC')", "When that version was loaded [UTC]"},
 }
 
 // payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
-// payout_transactions. A run looks up single rows, so that granules are small.
+// payout_transactions. Its granules are small, since a run looks up single rows.
 func payoutTransactionsTable() keyed {
 	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''",
 		[]column{
@@ -61,12 +63,12 @@ func payoutTransactionsTable() keyed {
 
 // countPaid counts the changed rows that carry a payout, or that ever did.
 func (x script) countPaid(c Changes) []string {
-	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countLeavingPayout(c)...)
+	return append([]string{"countIf(payout_id IS NOT NULL)"}, x.countPayoutMoves(c)...)
 }
 
-// countLeavingPayout counts the changed rows that leave a payout, and those that did before. Without any, each row of
-// payoutTransactionsTable that the run changes is of the one payout that its transaction ever carried.
-func (x script) countLeavingPayout(Changes) []string {
+// countPayoutMoves counts the changed rows that leave a payout, and those that left one before. If there are none, each
+// row of payoutTransactionsTable that the run changes belongs to the only payout that its transaction ever carried.
+func (x script) countPayoutMoves(Changes) []string {
 	return []string{
 		x.render(`countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
         (SELECT id, assumeNotNull(payout_id) FROM $changed WHERE sign = 1 AND payout_id IS NOT NULL))`, nil),
@@ -75,7 +77,8 @@ func (x script) countLeavingPayout(Changes) []string {
 	}
 }
 
-// stampedRows are transactions as they are stamped by the only version of them that carries a payoutId.
+// stampedRows selects transactions of which only the current version carries a payoutId, so that they are as they
+// were stamped.
 func stampedRows(from, where, firstKnown string) string {
 	return sql(`SELECT assumeNotNull(payout_id) AS payout_id, id, sold_at, retailer_name, currency_code, $same AS state, status AS stamped_status,
         order_value AS stamped_order_value, cashback AS stamped_cashback, updated_at AS stamped_at, synced_at AS stamped_seen_at,
@@ -91,7 +94,8 @@ var stateWords = parts{
 	"declined": quote(catalog.StatusDeclined),
 }
 
-// memberState is how a transaction stands that was stamped with a payoutId: as of now it has the columns of now.
+// memberState returns an expression for the state of a transaction that was stamped with payout. status, orderValue and
+// cashback are as it was stamped, and now names the row as of now.
 func memberState(status, orderValue, cashback, now, payout string) string {
 	return sql(`multiIf($now._deleted = 1, $gone, ifNull($now.payout_id != $payout, 1), $moved,
         $status != $now.status OR ifNull($order_value, 0) != ifNull($now.order_value, 0) OR ifNull($cashback, 0) != ifNull($now.cashback, 0), $changed,
@@ -99,8 +103,8 @@ func memberState(status, orderValue, cashback, now, payout string) string {
 		"cashback": cashback}))
 }
 
-// changedMembers fills the delta with what becomes of the transactions that the run changes, of every payout that one
-// carried and of the one that it carries now: m is as it was stamped, n as it is now, and o as it was before.
+// changedMembers fills the delta with what becomes of the transactions that the run changes, one row for each payout
+// that they carry now or ever carried. m is the transaction as it was stamped, n as it is now, and o as it was before.
 func (t keyed) changedMembers(x script, delta string) string {
 	var stamped []string
 	for _, c := range memberValues {
@@ -142,18 +146,20 @@ INNER JOIN (SELECT * FROM $changed WHERE sign = 1) AS n ON m.id = n.id
 LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id = o.id`, parts{
 		"table": t.table, "moved": movesTable, "stamped": strings.Join(stamped, ", "), "next": versionAfter("m.stored"),
 		"state": memberState("as_status", "as_order_value", "as_cashback", "n", "m.payout_id"),
-		"new":   stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0", "1"),
+		"new": stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0",
+			"1"),
 	})
 }
 
 // wholeMembers reads the transactions of payouts from all their versions.
 //
 // Nearly every transaction has a single version with a payoutId, and that is its current one. Only the few others are
-// looked up among all versions; this is what keeps millions of transactions fast. They are found by a hash. Where it
-// takes two transactions for one, both are looked up without need, and the result is the same.
+// looked up among all versions: this makes millions of transactions fast. They are found by a hash. If two transactions
+// have the same hash, both are looked up without need, and the result is the same.
 func (x script) wholeMembers() string {
 	versions := x.render("SELECT * FROM $versions WHERE account = {account:String}", nil)
-	// One number says of the newest change upstream whether a version of it carries no payoutId.
+	// The maximum of this number is of the newest change upstream. It is odd if a version of that change
+	// carries no payoutId.
 	changed := sql(`SELECT key FROM
     (
         SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM ($versions)
@@ -193,7 +199,7 @@ FROM
 }
 
 // payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
-// of each: where a run finds their rows in payoutTransactionsTable. They are few. No view reads it.
+// of each. By these a run finds their rows in payoutTransactionsTable. They are few. No view reads the table.
 func payoutMovesTable() keyed {
 	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone",
 		"index_granularity = 1024", "empty(payout_ids)", []column{
@@ -218,7 +224,7 @@ GROUP BY id
 HAVING max(astray) OR max(NOT member)`, parts{"next": versionAfter("max(stored)"), "members": members,
 			"table": t.table})}
 	}
-	t.touched = script.countLeavingPayout
+	t.touched = script.countPayoutMoves
 	t.rebuild = func(_ script, into string) []string {
 		return []string{t.insertAll(into, sql(`SELECT id, arraySort(groupArray(payout_id)) AS payout_ids
 FROM $members FINAL
@@ -233,10 +239,11 @@ GROUP BY id`, parts{"members": membersTable}))}
 
 // payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
 func payoutSumsTable() keyed {
-	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "index_granularity = 1024", "stamped_n = 0",
-		[]column{
+	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums",
+		"index_granularity = 1024", "stamped_n = 0", []column{
 			{"payout_id", "Int64", "Payout"},
-			{"quarters", "Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
+			{"quarters",
+				"Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
 			{"currency_code", "LowCardinality(String)", "Currency as stamped"},
 			{"state", "LowCardinality(String)", "As in payout_transactions"},
 			{"stamped_status", "LowCardinality(String)", "Status as stamped"},
@@ -263,7 +270,8 @@ func payoutSumsTable() keyed {
             SELECT -1, * FROM $table FINAL
             WHERE account = {account:String} AND state != '' AND (payout_id, id) IN (SELECT payout_id, id FROM $members)
         )`, parts{"members": members, "table": membersTable})
-		return []string{t.changedSums(delta, memberSums(rows, "sign"), "payout_id IN (SELECT payout_id FROM "+members+")", first)}
+		return []string{t.changedSums(delta, memberSums(rows, "sign"),
+			"payout_id IN (SELECT payout_id FROM "+members+")", first)}
 	}
 	t.touched = script.countPaid
 	t.rebuild = func(_ script, into string) []string {
@@ -273,7 +281,7 @@ func payoutSumsTable() keyed {
 	return t
 }
 
-// memberSums are single transactions of payouts as payoutSumsTable counts them.
+// memberSums selects single transactions of payouts in the form in which payoutSumsTable counts them.
 func memberSums(from, sign string) string {
 	return sql(`SELECT payout_id, ifNull(toInt64(floor(toUnixTimestamp64Milli(stamped_at) / 900000)), toInt64(-9223372036854775808)) AS quarters,
         currency_code, state, stamped_status, status AS now_status, toInt64($sign) AS stamped_n,

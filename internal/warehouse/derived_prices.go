@@ -6,12 +6,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// priceChangesTable has the days on which the price of a product moved: a few, of a history of which every day is a
-// row. View: product_price_changes. Its order is for questions about the last days.
+// priceChangesTable has the days on which the price of a product changed: a few days of a history that has a row for
+// each day. View: product_price_changes. It is sorted for questions about the last days.
 //
-// A change is a day and the one before it that has a price in the same currency. So a day that is corrected changes
-// what the next one says too, and a run looks at the whole history of the products of which it changes an entry. Most
-// have had a single price, and then there is nothing to look at.
+// A change joins a day with the day before it that has a price in the same currency. So when a day is corrected, the
+// change on the next day may be different too, and a run looks at the whole history of each product of which it changes
+// an entry. Most have had a single price, and then there is nothing to look at.
 func priceChangesTable(s *catalog.Stream) keyed {
 	t := newKeyed("product_price_changes_latest", "Storage behind the view product_price_changes",
 		"index_granularity = 1024", "price = previous_price", []column{
@@ -28,8 +28,9 @@ func priceChangesTable(s *catalog.Stream) keyed {
 	t.ofChild = true
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
-			return []string{t.insertAll(delta, x.priceChanges(x.render("$child_delta WHERE price IS NOT NULL AND $moving",
-				parts{"moving": x.moving(x.names["child_delta"])})))}
+			return []string{t.insertAll(delta,
+				x.priceChanges(x.render("$child_delta WHERE price IS NOT NULL AND $moving",
+					parts{"moving": x.moving(x.names["child_delta"])})))}
 		}
 		return []string{t.changedPrices(x, delta)}
 	}
@@ -42,14 +43,14 @@ func priceChangesTable(s *catalog.Stream) keyed {
 	return t
 }
 
-// moving is a condition on the entries of products that have two prices among some entries. That some of these are not
-// current any more does no harm.
+// moving returns a condition for the products that have two prices among the entries. Entries that are no longer
+// current do no harm.
 func (x script) moving(entries string) string {
 	return x.render("$key IN (SELECT $key FROM $entries GROUP BY $key HAVING min(price) != max(price))",
 		parts{"entries": entries})
 }
 
-// priceChanges are the changes of price among some entries that have one.
+// priceChanges selects the changes of price among entries that have a price.
 func (x script) priceChanges(entries string) string {
 	return x.render(`
     SELECT day, $key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
@@ -64,14 +65,15 @@ func (x script) priceChanges(entries string) string {
 `, parts{"entries": entries})
 }
 
-// onlyAppends is a condition on all entries of a product, those of the run and those that are stored: the run only adds
-// days after the last one, with the price of that. So no change is made or altered. This is what nearly every product
-// does, every day.
+// onlyAppends is a condition on all entries of a product, the fresh ones of the run and the stored ones. It is true if the
+// run only adds days after the last stored one, at the price of that day, so that no change is made or altered. Nearly
+// every product is like this every day.
 const onlyAppends = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
                     AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh)`
 
-// changedPrices fills the delta with the changes that the run makes or alters, and with rows that stand for none where
-// it takes one back: what comes of the entries of its products is compared with what is stored of them.
+// changedPrices fills the delta with the changes that the run makes or alters. A change that the run takes back becomes
+// a row that means no change. To find these, the changes that follow from the entries of its products are compared with
+// the stored ones.
 func (t keyed) changedPrices(x script, delta string) string {
 	known := x.render(`
             (

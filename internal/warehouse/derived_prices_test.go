@@ -61,7 +61,7 @@ func (p *randomPrices) page(some float64) string {
 	return "[" + strings.Join(records, ",") + "]"
 }
 
-// stageRead stages pages of products that were read so many microseconds after the start of the run.
+// stageRead stages pages of products. after is when they were read, in microseconds after the start of the run.
 func stageRead(t *testing.T, w *Warehouse, r Run, after int64, pages ...string) {
 	t.Helper()
 	d := decode.New(r.Stream)
@@ -75,8 +75,8 @@ func stageRead(t *testing.T, w *Warehouse, r Run, after int64, pages ...string) 
 
 const selectPriceChanges = "SELECT * FROM product_price_changes ORDER BY account, product_key, currency_code, day"
 
-// kill publishes what a run has staged up to some target, and dies. how is what becomes of it: whoever takes over
-// finds all, or an intent of an older version, or that the last delta is gone.
+// kill publishes what a run has staged up to some target, and dies. how says what the next holder of the lease finds:
+// everything, an intent of an older version, or that the last delta is gone.
 func kill(t *testing.T, w *Warehouse, r Run, scope Scope, random *rand.Rand) (how string) {
 	t.Helper()
 	x := w.Writer(r)
@@ -141,7 +141,7 @@ func TestPriceChangesFollow(t *testing.T) {
 				}
 				var after int64
 				if random.IntN(6) == 0 {
-					after = -1e9 // read long before what is stored, as a rejected record that is loaded at last
+					after = -1e9 // read long before what is stored, as a rejected record that is loaded later
 				}
 				stageRead(t, w, r, after, pages...)
 				when := fmt.Sprintf("run %d of %s", run, r.Account)
@@ -167,7 +167,7 @@ func TestPriceChangesFollow(t *testing.T) {
 	}
 }
 
-// TestRebuildPriceChanges finds that the table lacks what the prices say, and makes it anew.
+// TestRebuildPriceChanges notices that rows are missing from the table, and rebuilds it from the prices.
 func TestRebuildPriceChanges(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

@@ -1,10 +1,10 @@
 package warehouse
 
 // Sales are summed up by day and by whatever else dashboards ask for, so that a look at years of sales reads thousands
-// of rows and not millions. A second table has what is known of each retailer from its sales, of which some is no sum.
+// of rows and not millions. A second table has what is known of each retailer from its sales; not all of that is a sum.
 
 // salesTable has sums of sales by everything that panels group by. Views: daily_sales, daily_cashback. Its key has no
-// NULL, so that groups are found by IN: two columns say which day and which retailer are none.
+// NULL, so that groups are found by IN: the columns dated and identified say whether there is a day and a retailer.
 func salesTable() keyed {
 	t := newKeyed("sales_latest", "Storage behind the views daily_sales and daily_cashback", "index_granularity = 1024",
 		"sales = 0", []column{
@@ -34,7 +34,7 @@ func salesTable() keyed {
 	return t
 }
 
-// saleSums are single sales as salesTable counts them.
+// saleSums selects single sales in the form in which salesTable counts them.
 func saleSums(from, sign string) string {
 	return sql(`SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
@@ -46,8 +46,8 @@ func saleSums(from, sign string) string {
 
 // saleRetailersTable has what is known of each retailer from its sales. View: retailers.
 //
-// A maximum follows from the new rows, unless the row that held it is among those that change and none of the new ones
-// reaches it. Only then the retailer's sales are read again: _lost says so within a run.
+// A maximum follows from the stored one and the new rows, unless the row that held it is among those that change and no
+// new row reaches it. Only then are the retailer's sales read again. Within a run, _lost marks these retailers.
 func saleRetailersTable() keyed {
 	t := newKeyed("sale_retailers_latest", "Storage behind the view retailers: what sales say of them",
 		"allow_nullable_key = 1", "sales = 0", []column{
@@ -70,12 +70,13 @@ func saleRetailersTable() keyed {
 	}
 	t.lacking = t.lostRetailers
 	t.rebuild = func(x script, into string) []string {
-		return []string{t.insertAll(into, retailerSums(x.render("$latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)))}
+		return []string{t.insertAll(into,
+			retailerSums(x.render("$latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)))}
 	}
 	return t
 }
 
-// retailerSums are the rows of saleRetailersTable that follow from sales.
+// retailerSums selects the rows of saleRetailersTable that follow from sales.
 func retailerSums(from string) string {
 	return sql(`SELECT retailer_name, retailer_id, toInt64(count()) AS sales, $latest AS last_sold_at, max(_version) AS last_version,
         argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
@@ -85,7 +86,7 @@ func retailerSums(from string) string {
 		parts{"from": from, "latest": fromMillis("max(toUnixTimestamp64Milli(sold_at))")})
 }
 
-// fromMillis is the time of a number of milliseconds. Where times are compared by an aggregate function they go as such
+// fromMillis returns an expression for the time of a number of milliseconds. Aggregate functions compare times as such
 // numbers: max, once the engine has compiled it, takes a time before 1970 for the latest of all.
 func fromMillis(ms string) string { return "fromUnixTimestamp64Milli(" + ms + ", 'UTC')" }
 
@@ -116,11 +117,12 @@ GROUP BY retailer_name, retailer_id
 HAVING countIf(side != 0) > 0`, parts{
 		"table": t.table, "next": versionAfter("max(stored)"),
 		"last_sold": fromMillis("maxIf(sold, side >= 0)"),
-		"sold":      held("sold"), "version": held("r.version"), "logo": held("r.logo_version"), "newest": held("r.newest"),
+		"sold":      held("sold"), "version": held("r.version"), "logo": held("r.logo_version"),
+		"newest": held("r.newest"),
 	})
 }
 
-// lostRetailers reads the sales of the retailers of which a maximum is lost.
+// lostRetailers reads again the sales of the retailers of which a maximum is lost.
 func (t keyed) lostRetailers(x script, delta string) (when, statement string) {
 	when = sql("SELECT count() FROM $delta WHERE _lost", parts{"delta": delta})
 	lost := sql(`retailer_name IN (SELECT retailer_name FROM $delta WHERE _lost)`, parts{"delta": delta})

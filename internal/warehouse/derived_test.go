@@ -17,7 +17,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// referenceViews are the views that read derived tables; reference_<view> reads the rows of the stream alone.
+// referenceViews are the views that read derived tables; reference_<view> reads only the rows of the stream.
 var referenceViews = []string{"payout_transactions", "payout_sums", "daily_cashback", "daily_sales", "retailers"}
 
 // referenceConditions are conditions on views: those on the key of a storage may choose rows before FINAL, those on its
@@ -50,7 +50,7 @@ func compareReferences(t *testing.T, w *Warehouse, when string) {
 	}
 }
 
-// compareConditions compares what conditions leave of views and of their references.
+// compareConditions compares what conditions select in views and in their references.
 func compareConditions(t *testing.T, w *Warehouse, when string) {
 	t.Helper()
 	for view, conditions := range referenceConditions {
@@ -58,7 +58,7 @@ func compareConditions(t *testing.T, w *Warehouse, when string) {
 	}
 }
 
-// compareReference compares what each condition leaves of a view with what it leaves of its reference.
+// compareReference compares what each condition selects in a view with what it selects in its reference.
 func compareReference(t *testing.T, w *Warehouse, when, view string, conditions ...string) {
 	t.Helper()
 	columns := strings.Join(text(t, w, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {view:String} ORDER BY position", named("view", view)), ", ")
@@ -73,10 +73,10 @@ func compareReference(t *testing.T, w *Warehouse, when, view string, conditions 
 }
 
 // worldSeed names the variable with the seed of the first random world of a test; default 1. So a test that fails fails
-// again, and who looks for other worlds names another seed.
+// again, and other worlds are tried by setting another seed.
 const worldSeed = "WAREHOUSE_SEED"
 
-// firstSeed is the seed of the first random world.
+// firstSeed returns the seed of the first random world.
 func firstSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(worldSeed), "1"), 10, 64)
@@ -86,7 +86,7 @@ func firstSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// randomSales writes random histories of sales, of which each changes in any way that it may.
+// randomSales writes random histories of sales. Each sale changes in any way that is possible.
 type randomSales struct {
 	*rand.Rand
 	at   time.Time
@@ -105,7 +105,7 @@ func (s *randomSales) page(some float64) string {
 		s.at = s.at.Add(7 * time.Minute)
 		updated := s.at.Format("2006-01-02T15:04:05.000Z")
 		if s.IntN(5) == 0 && s.last[id] != "" {
-			updated = s.last[id] // what could not be read before comes again
+			updated = s.last[id] // a record that could not be read before is sent again
 		}
 		s.last[id] = updated
 		record := `{"id":"` + id + `"` +
@@ -202,7 +202,7 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("%s: %v differ, want %v; %v", when, wrong, want, err)
 		}
 	}
-	if enginetest.Wide() { // the views are compared after each step: they find what is wrong in fewer statements
+	if enginetest.Wide() { // the views are compared after each step: they find errors in fewer statements
 		check("as loaded")
 	}
 	for _, table := range all {

@@ -7,25 +7,25 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// dialect knows how tables are made and changed on a warehouse's servers. Every statement that does so is
-// rendered by the one value that Open puts into the pool, or Identify where the server is Cloud. The zero value is for
-// a single server, with plain engines and all tables in one database; it leaves statements as they are written. That of
-// a cluster makes the same on all its shards.
+// dialect knows how tables are made and changed on a warehouse's servers. Every statement that does so is rendered by
+// the one value in the pool, which Open sets, or Identify if the server is Cloud. The zero value is for a single
+// server, with plain engines and all tables in one database; it leaves statements as they are written. The value for a
+// cluster makes the same tables on all its shards.
 type dialect struct {
-	cluster       string // whose servers replicate the tables of their shard
+	cluster       string // its servers replicate the tables of their shard
 	onCluster     string // comes after the name of what is made or changed; begins with a space
-	replicated    string // comes before the engine of a table that lasts
+	replicated    string // comes before the engine of a permanent table
 	database      string // in the path of such a table in Keeper
-	localDatabase string // comes before the name of a table that is only there for a run; ends with a dot
-	cloud         bool   // the servers replicate by themselves, and each statement may meet another one
+	localDatabase string // comes before the name of a table that exists only for a run; ends with a dot
+	cloud         bool   // the servers replicate by themselves, and each statement may reach another one
 	alone         bool   // the server is the only replica of its shard
 	divided       bool   // the tables are those over several shards
 }
 
 // replicatedDialect is for open-source servers that replicate each other within a shard.
 //
-// What is only there for a run is in a database of its own on each server, so that a run needs no statement that all
-// servers must do. A run works with one server (replicas).
+// Tables that exist only for a run are in a database of their own on each server, so that a run needs no statement that
+// all servers must execute. A run works with one server (replicas).
 func replicatedDialect(cluster, database string) dialect {
 	return dialect{
 		cluster: cluster, onCluster: " ON CLUSTER `" + cluster + "`", replicated: "Replicated", database: database,
@@ -44,8 +44,11 @@ var (
 	tableEngine   = regexp.MustCompile(`(?m)^ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?$`)
 )
 
-// lasting renders a statement about what lasts: the database, the tables behind the views, the bookkeeping, and the
-// views. Statements of other kinds stay as they are: a migration copies rows, too.
+// lasting renders a statement about what is permanent: the database, the tables behind the views, the bookkeeping, and
+// the views. Other statements are not changed: a migration copies rows, too.
+//
+// Servers that replicate drop an insert that has the bytes of an earlier one: a state that is written, changed and
+// written back would stay changed. So the setting replicated_deduplication_window switches this off.
 func (d dialect) lasting(statement string) string {
 	made := madeOrChanged.FindStringSubmatch(statement)
 	statement = d.everywhere(statement)
@@ -57,7 +60,7 @@ func (d dialect) lasting(statement string) string {
 	return withSetting(statement, "replicated_deduplication_window = 0")
 }
 
-// engine is that of a table that lasts, with its place in Keeper.
+// engine returns the engine of a permanent table, with its place in Keeper.
 func (d dialect) engine(engine, table string) string {
 	if d.replicated == "" {
 		return engine
@@ -70,8 +73,7 @@ func (d dialect) engine(engine, table string) string {
 	return "ENGINE = " + d.replicated + found[1] + "(" + args + ")"
 }
 
-// withSetting adds a setting to a statement that makes a table. Servers that replicate drop an insert that has the
-// bytes of an earlier one: a state that is written, changed and written back would stay changed.
+// withSetting adds a setting to a statement that makes a table.
 func withSetting(create, setting string) string {
 	if strings.Contains(create, "\nSETTINGS ") {
 		return strings.Replace(create, "\nSETTINGS ", "\nSETTINGS "+setting+", ", 1)
@@ -82,8 +84,8 @@ func withSetting(create, setting string) string {
 	return create + "\nSETTINGS " + setting
 }
 
-// createDelta makes a table with the columns of another one, and with its engine as it is for a single server: the
-// place in Keeper is that of the other table.
+// createDelta makes a table with the columns and the engine of another one. If that is replicated, the engine is the
+// one for a single server: the place in Keeper is that of the other table.
 func (d dialect) createDelta(table, delta, create string) string {
 	engine := ""
 	if d.localDatabase != "" {
@@ -99,20 +101,21 @@ func (d dialect) reachesAll(statement string) bool {
 	return d.onCluster != "" && strings.Contains(statement, d.onCluster)
 }
 
-// staging renders a statement about a staging table: it is there on every server, and each has rows of its own.
+// staging renders a statement about a staging table. The table exists on every server, and each server has
+// rows of its own.
 func (d dialect) staging(statement string) string { return d.everywhere(statement) }
 
 func (d dialect) everywhere(statement string) string {
 	return madeOrChanged.ReplaceAllString(statement, "${1} ${2}"+d.onCluster)
 }
 
-// ofRun is the full name of a table that is only there for a run.
+// ofRun returns the full name of a table that exists only for a run.
 func (d dialect) ofRun(table string) string { return d.localDatabase + table }
 
-// bare is that name without the database.
+// bare returns that name without the database.
 func (d dialect) bare(table string) string { return strings.TrimPrefix(table, d.localDatabase) }
 
-// runDatabase is an expression of the name of the database of such tables.
+// runDatabase returns an expression for the name of the database of such tables.
 func (d dialect) runDatabase() string {
 	if d.localDatabase == "" {
 		return "currentDatabase()"
@@ -120,7 +123,7 @@ func (d dialect) runDatabase() string {
 	return quote(d.local())
 }
 
-// local is the name of the database of such tables where that is one of its own.
+// local returns the name of the database of such tables, if they have one of their own.
 func (d dialect) local() string { return strings.Trim(strings.TrimSuffix(d.localDatabase, "."), "`") }
 
 // createLocal makes that database on each server.
@@ -134,8 +137,8 @@ func (d dialect) createLocal() []string {
 // syncs reports whether a server may not yet have what was written on another one.
 func (d dialect) syncs() bool { return d.replicated != "" || d.cloud }
 
-// attempts is how often a delta is attached where the server says that all went well, and rows are missing: where each
-// statement may meet another server, the next one may have them.
+// attempts returns how often a delta is attached as long as the server reports success and rows are missing. If each
+// statement may reach another server, the next one may have them.
 func (d dialect) attempts() int {
 	if d.cloud {
 		return 3
@@ -143,8 +146,8 @@ func (d dialect) attempts() int {
 	return 1
 }
 
-// connectionSettings go with all statements of the worker. State that one server has acknowledged, every other one must
-// find.
+// connectionSettings go with all statements of the worker. Every server must find the state that another one has
+// acknowledged.
 func (d dialect) connectionSettings() clickhouse.Settings {
 	switch {
 	case d.divided:
@@ -154,13 +157,14 @@ func (d dialect) connectionSettings() clickhouse.Settings {
 	case d.alone:
 		return nil // an insert with a quorum waits forever for a second replica, though one is the majority
 	case d.replicated != "":
-		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto", "insert_quorum_parallel": 0}
+		return clickhouse.Settings{"select_sequential_consistency": 1, "insert_quorum": "auto",
+			"insert_quorum_parallel": 0}
 	}
 	return nil
 }
 
-// dividedSettings go with what is asked of the tables over all shards: joins of them are answered as if they were one
-// table each, and where a shard does not answer, nobody does.
+// dividedSettings go with queries of the tables over all shards. Joins are answered as if each of these were one table.
+// If one shard does not answer, the query fails.
 func (d dialect) dividedSettings() clickhouse.Settings {
 	if !d.divided {
 		return nil
@@ -168,8 +172,8 @@ func (d dialect) dividedSettings() clickhouse.Settings {
 	return clickhouse.Settings{"distributed_product_mode": "global", "skip_unavailable_shards": 0}
 }
 
-// stagingSettings keep the rows of a run as they were inserted. A batch that is sent again is known by its token and
-// dropped. Parts are not merged: they are dropped soon, and their rows must stay countable.
+// stagingSettings keep the rows of a run as they were inserted. A batch that is sent again is recognised by its token
+// and dropped. Parts are not merged: they are dropped soon, and their rows must stay countable.
 func (d dialect) stagingSettings() string {
 	window := "non_replicated_deduplication_window"
 	if d.cloud {

@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestTablesOfRunsInTheirOwnDatabase loads streams with what is only there for a run in another database, as on
-// replicas, and the same into a warehouse that has all in one.
+// TestTablesOfRunsInTheirOwnDatabase loads streams with the tables of runs in another database, as on replicas, and the
+// same into a warehouse that has all tables in one.
 func TestTablesOfRunsInTheirOwnDatabase(t *testing.T) {
 	enginetest.OnlyWide(t) // the golden files show where each statement of a run has its tables
 	t.Parallel()

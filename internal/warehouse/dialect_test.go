@@ -9,12 +9,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// dialects are those of servers that are not alone.
+// dialects are those of servers that have replicas or shards.
 var dialects = map[string]dialect{"replicated": replicatedDialect("main", "dealhouse"),
 	"cloud": cloudDialect(dialect{})}
 
-// TestDialectStatements compares what is sent to other kinds of servers with the golden files, and has the engine parse
-// it. What is the same for a single server is left out, and of views their first line has to do.
+// TestDialectStatements compares what is sent to other kinds of servers with the golden files, and makes the engine
+// parse it. What is the same for a single server is left out, and of views only the first line is compared.
 func TestDialectStatements(t *testing.T) {
 	t.Parallel()
 	single := map[string]bool{}
@@ -38,7 +38,7 @@ func TestDialectStatements(t *testing.T) {
 	}
 }
 
-// allOf are all statements of a dialect: those of the schema and of runs.
+// allOf returns all statements of a dialect: those of the schema and of runs.
 func allOf(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
 	m := migrator{pool: &pool{database: "dealhouse", dialect: d}}
@@ -62,7 +62,7 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 		}
 	}
 	for _, name := range []string{"products",
-		"transactions"} { // one has a child, one an order and what follows from it; the others are written alike
+		"transactions"} { // one has a child, one an order and derived tables; the others are written alike
 		s, err := catalog.Find(name)
 		must(t, err)
 		all = append(all, ofStream(d, s)...)
@@ -70,7 +70,8 @@ func allOf(t *testing.T, d dialect) (all []statement) {
 	return all
 }
 
-// publicStatements are those that make the database of views: one as it is, one with a parameter, and the mark.
+// publicStatements returns those that make the database of views: a view without parameters, one with a parameter,
+// and the mark.
 func publicStatements(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
 	w := &Warehouse{pool: &pool{database: "dealhouse", dialect: d, given: Options{ViewsDatabase: "dealhouse_views"}}}
@@ -84,7 +85,7 @@ func publicStatements(t *testing.T, d dialect) (all []statement) {
 		viewsDatabase{w}.everywhere(createPublicMark("dealhouse", "dealhouse_views", 19, 12))[0]})
 }
 
-// unionStatements are those that make what is over several shards: a table, a view with a parameter, and the mark.
+// unionStatements returns those that make what reads all shards: a table, a view with a parameter, and the mark.
 func unionStatements(t *testing.T, d dialect) (all []statement) {
 	t.Helper()
 	statements, err := d.union(shardDatabase("dealhouse"), []string{"deals_active", "transactions", "sync_runs_log"},
@@ -106,7 +107,7 @@ func unionStatements(t *testing.T, d dialect) (all []statement) {
 		statement{"selectAccounts", selectAccounts}, statement{"selectNames", selectNames})
 }
 
-// TestEveryTableIsReplicated holds that each table which lasts has a place of its own in Keeper and keeps every insert,
+// TestEveryTableIsReplicated checks that each permanent table has a path of its own in Keeper and keeps every insert,
 // and that no table of a run has one.
 func TestEveryTableIsReplicated(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 type View struct {
 	Name       string       `json:"name"`
 	Meaning    string       `json:"meaning"`
-	Parameters []string     `json:"parameters,omitempty"` // each with its type, of a view that is called with some
+	Parameters []string     `json:"parameters,omitempty"` // each with its type, if the view is called with some
 	Columns    []ViewColumn `json:"columns"`
 }
 
@@ -49,7 +49,7 @@ func (r Reader) Dictionary(ctx context.Context) ([]View, error) {
 	return views, nil
 }
 
-// definedView is a view as the server describes it: with its columns, or with its definition where it has parameters.
+// definedView is a view as the server describes it: with its columns, or with its definition if it has parameters.
 type definedView struct {
 	View
 	definition string
@@ -67,13 +67,14 @@ LEFT JOIN
 WHERE t.database = currentDatabase() AND t.engine = 'View'
 ORDER BY t.name`
 
-// A definition as formatQuery writes it has a column a line.
+// formatQuery writes a definition with one column in each line.
 var (
 	definedColumn    = regexp.MustCompile("(?m)^    `(\\w+)` (.+) COMMENT '((?:[^'\\\\]|\\\\.|'')*)',?$")
 	definedParameter = regexp.MustCompile(`\{(\w+):\s*((?:[^{}'` + "`" + `]|'[^']*')+)\}`)
 )
 
-// describeParameterized takes the columns of a view with parameters from its definition: system.columns has none of it.
+// describeParameterized takes the columns of a view with parameters from its definition, since
+// system.columns lacks them.
 func (v *View) describeParameterized(definition string) {
 	for _, m := range definedColumn.FindAllStringSubmatch(definition, -1) {
 		comment := strings.NewReplacer(`\\`, `\`, `\'`, `'`, `''`, `'`).Replace(m[3])

@@ -10,24 +10,25 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// PaidTransaction is a transaction of a payout, and what is known of how it was seen.
+// PaidTransaction is a transaction of a payout, and whether it may have changed before it was loaded.
 type PaidTransaction struct {
 	PayoutTransaction
-	// Unseen says that it may have changed between being paid and being loaded: it was stamped over a quarter of an hour
-	// after the first one of its payout, or nothing tells when the payout was made.
+	// Unseen says that it may have changed between being paid and being loaded: it was stamped over a quarter of
+	// an hour after the first one of its payout; or it is not known when the payout was made, and no earlier
+	// version is known.
 	Unseen bool
 }
 
-// PayoutsToRead are the payouts of an account of which transactions are needed to explain them.
+// PayoutsToRead names the payouts of an account to explain, and which of their transactions are needed for that.
 type PayoutsToRead struct {
 	Account string
-	Payouts []int64 // of which those are needed whose worth has changed
-	Unseen  []int64 // of them, those of which all are needed that may have changed before they were loaded
-	First   []int64 // of them, those of which all are needed that have no earlier version
+	Payouts []int64 // of each, the transactions whose worth has changed
+	Unseen  []int64 // some of Payouts: of each, also all transactions that may have changed before they were loaded
+	First   []int64 // some of Payouts: of each, also all transactions that have no earlier version
 }
 
-// PayoutExceptions reads the transactions that explain payouts: those whose worth has changed, and those of which
-// nobody knows how they stood when they were paid. They come by payout, the largest amount first.
+// PayoutExceptions returns the transactions that explain payouts: those whose worth has changed, and those for which it
+// is not known what they were when they were paid. They come by payout, the largest amount first.
 func (r Reader) PayoutExceptions(ctx context.Context, of PayoutsToRead) ([]PaidTransaction, error) {
 	rows, err := r.conn.Query(ctx, selectPayoutExceptions(of), named("account", of.Account))
 	all, err := scanned(rows, err, func(t *PaidTransaction) []any { return append(t.fields(), &t.Unseen) })
@@ -45,7 +46,7 @@ type CurrencySums struct {
 	Stamped, Now decimal.Decimal
 }
 
-// PayoutCurrencies reads the sums of payouts by currency; transactions without one are left to a currency of their own.
+// PayoutCurrencies returns the sums of payouts by currency. Transactions without a currency have sums of their own.
 func (r Reader) PayoutCurrencies(ctx context.Context, account string, payouts []int64) ([]CurrencySums, error) {
 	rows, err := r.conn.Query(ctx, sql(`SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != $declined), sumIf(now_cashback, now_status != $declined)
 FROM payout_sums
@@ -62,9 +63,9 @@ GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
 	return all, nil
 }
 
-// selectPayoutExceptions looks at each payout's transactions twice: for when it was made, and for those asked for. The
-// quarters of an hour are those of payout_reconciliation. Where under half of the transactions are of the first two,
-// nothing tells that these are of when the payout was made.
+// selectPayoutExceptions reads each payout's transactions twice: to find when the payout was made, and to select those
+// asked for. Like payout_reconciliation, it divides the time into quarters of an hour. If less than half of the
+// transactions are from the first two quarters, it is not known when the payout was made.
 func selectPayoutExceptions(of PayoutsToRead) string {
 	return sql(`SELECT $columns, unseen = 1
 FROM
@@ -85,7 +86,7 @@ ORDER BY payout_id, abs(at_stake) DESC, id`, parts{
 	})
 }
 
-// numbers are the ids of a list for IN, which takes no empty one.
+// numbers returns ids as a list for IN. IN takes no empty list, so for no ids it returns NULL.
 func numbers(ids []int64) string {
 	if len(ids) == 0 {
 		return "NULL"

@@ -15,9 +15,9 @@ type Finding struct {
 
 var findingColumns = columns("account String, kind String, subject String, detail String, first_seen DateTime64(3), last_seen DateTime64(3), resolved_at Nullable(DateTime64(3)), version UInt64")
 
-// RecordFindings remembers what stands now of an account, and returns what did not stand the last time. What stands no
-// more is marked as resolved. Two workers that do this at once may both take a finding for new; nothing else can go
-// wrong.
+// RecordFindings stores the findings that are true of an account now, and returns those that were not true the last
+// time. Findings that are no longer true are marked as resolved. If two workers do this at once, both may take a
+// finding for new; nothing else can go wrong.
 func (w *Warehouse) RecordFindings(ctx context.Context, account string, current []Finding) ([]Finding, error) {
 	fresh, err := w.At(account).recordFindings(ctx, account, current)
 	if err != nil {
@@ -26,15 +26,15 @@ func (w *Warehouse) RecordFindings(ctx context.Context, account string, current 
 	return fresh, nil
 }
 
-// HasFindings reports whether anything was ever recorded of an account, whatever has become of it.
+// HasFindings reports whether any finding was ever recorded for an account, even if it is resolved now.
 func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, error) {
 	var n uint64
 	err := w.At(account).conn.QueryRow(ctx,
 		"SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)",
 		named("account", account)).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w", account,
-			err)
+		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w",
+			account, err)
 	}
 	return n > 0, nil
 }

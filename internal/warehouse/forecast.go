@@ -13,24 +13,26 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// UnpaidCohort is what of one currency was unpaid at the beginning of a month, had one status, and was due in the same
-// payout. Of what was paid in a month, whatever it was, there is one with ToGo -1, whose Due is the month.
+// UnpaidCohort sums up transactions of one currency that were unpaid at the beginning of a month, had the same status
+// and were due in the same payout. A cohort with ToGo -1 is different: it sums up everything that was paid in the month
+// Due, whatever it was.
 type UnpaidCohort struct {
 	Currency     string
 	Due          time.Time // first day of the month in which the payout is made
-	ToGo         int8      // months from then to Due
+	ToGo         int8      // months from the beginning of that month to Due
 	Confirmed    bool
 	Count        int64
-	Unpaid, Paid decimal.Decimal // cashback; how much of it was paid until a month after Due
+	Unpaid, Paid decimal.Decimal // cashback: what was unpaid, and how much of that was paid until a month after Due
 }
 
-// UnpaidCohorts reads what was unpaid at the beginnings of months, as it was loaded, and what was paid of it: of sales
-// from a time on and before another one. Transactions that were not loaded yet are not in it. horizon is how many
-// months before a payout it begins. The same cohort may come several times, in parts.
+// UnpaidCohorts returns what was unpaid at the beginnings of months, as it was loaded, and what was paid of it, for
+// sales at from or later and before to. Transactions that were not loaded yet are not in it. horizon is how many months
+// before a payout the cohorts begin. The same cohort may come several times, in parts.
 func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
 	horizon int) ([]UnpaidCohort, error) {
 	var versions uint64
-	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account), named("from", fmt.Sprint(from.UnixMilli())),
+	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())), named("limit", fmt.Sprint(cohortVersions+1))).Scan(&versions)
 	if err != nil {
 		return nil, fmt.Errorf("reading how many transactions account %s had in the past: %w", account, err)
@@ -41,7 +43,7 @@ func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time
 	return r.unpaidCohorts(ctx, account, from, to, horizon, math.MaxInt16)
 }
 
-// unpaidCohorts looks at the sales of so many months together.
+// unpaidCohorts looks at the sales of the given number of months at a time.
 func (r Reader) unpaidCohorts(ctx context.Context, account string, from, to time.Time,
 	horizon, months int) (all []UnpaidCohort, err error) {
 	for ; from.Before(to); from = from.AddDate(0, months, 0) {
@@ -62,8 +64,9 @@ func (r Reader) unpaidCohorts(ctx context.Context, account string, from, to time
 	return all, nil
 }
 
-// The memory for cohorts grows with the sales that are looked at together: where there are more versions of them than
-// cohortVersions, they are those of cohortMonths. To plan the statement takes longer than to run it over few.
+// The memory for cohorts grows with the number of sales that one statement looks at. If there are more versions of them
+// than cohortVersions, each statement looks at the sales of cohortMonths. With fewer versions it looks at all, because
+// it takes longer to plan than to run.
 const (
 	cohortMonths   = 6
 	cohortVersions = 100_000
@@ -76,11 +79,12 @@ var selectSomeVersions = sql(`SELECT count() FROM
     LIMIT {limit:UInt64}
 )`, ofSales)
 
-// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout: what counts is the
-// last version with an earlier updatedAt. What was paid for it is its cashback in the first version with a payout.
+// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout. The last version with
+// an earlier updatedAt counts. What was paid for it is its cashback in the first version with a payout.
 //
-// There may be millions of transactions, and the engine keeps the last of something fast and small only where that is a
-// number. So what counts of a version is packed into one: its cashback, and whether it is confirmed, and unpaid.
+// There may be millions of transactions. To find the last value of each is fast, and takes little memory, only if the
+// value is a number. So what counts of a version is packed into one number: its cashback, whether it is confirmed, and
+// whether it is unpaid.
 func selectUnpaidCohorts(horizon int) string {
 	var seen, cells []string
 	for k := range horizon {
@@ -117,13 +121,13 @@ ORDER BY currency, month, togo, confirmed`, ofSales.with(parts{
 	}))
 }
 
-// unpacked is the cashback of what selectUnpaidCohorts packs: the bits above the lowest three, with the sign. What is
-// packed is never 0.
+// unpacked returns the cashback in what selectUnpaidCohorts packs: the bits above the lowest three, with the sign. A
+// packed number is never 0.
 func unpacked(packed string) string {
 	return "reinterpret(bitShiftRight(" + packed + ", 3), 'Decimal(18, 4)')"
 }
 
-// LoadedDays are the days, by the clock of the service, on which an account's transactions were read up to then.
+// LoadedDays returns the days, by the clock of the service, on which an account's transactions were brought up to date.
 func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, error) {
 	rows, err := r.conn.Query(ctx, selectLoadedDays(), named("account", account))
 	all, err := scanned(rows, err, only[time.Time])
@@ -139,7 +143,7 @@ FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome
 ORDER BY day`, ofSales.with(parts{"success": quote(OutcomeSuccess), "fresh": freshModes}))
 }
 
-// DueTransaction is one that was unpaid at the end of a month, with the payout in which it is due.
+// DueTransaction is a transaction that was unpaid at the end of a month, with the payout in which it is due.
 type DueTransaction struct {
 	ID                 uuid.UUID
 	Currency, Retailer string
@@ -148,8 +152,8 @@ type DueTransaction struct {
 	Pending, Confirmed decimal.Decimal
 }
 
-// EachDueTransaction hands on the transactions behind what is unpaid at the end of a month that ends before to, as
-// ChangeSums adds it up, those that are due first in front.
+// EachDueTransaction calls do for each transaction that is unpaid at the end of a month, which ends before to. They are
+// those that ChangeSums adds up. They come by currency, and those that are due first come first.
 func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.Time, closes []Close,
 	do func(DueTransaction) error) error {
 	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),
@@ -176,7 +180,8 @@ WHERE effective < {to:Int64}
 GROUP BY id, currency_code
 HAVING countIf($after) != countIf($before)
 ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"), "confirmed": quote(catalog.StatusConfirmed),
+		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"),
+		"confirmed": quote(catalog.StatusConfirmed),
 		"effective": effective(closes),
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestCohortsInParts: what was unpaid in the past is the same whether the sales of all months are looked at together or
-// those of a few.
+// TestCohortsInParts checks that the unpaid sums of the past are the same whether all months are read together or a
+// few at a time.
 func TestCohortsInParts(t *testing.T) {
 	t.Parallel()
 	w := open(t)

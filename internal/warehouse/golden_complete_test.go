@@ -17,8 +17,8 @@ import (
 	"dealhouse/schema"
 )
 
-// TestEveryStatementSent makes the package do all that it can. What it sends is in the golden files: what is rendered
-// by functions of its own by their names, and all else by the name of the function that sends it.
+// TestEveryStatementSent makes the package do all that it can. All that it sends must be in the golden files: by the
+// names of the functions that render a statement, else by the name of the function that sends it.
 func TestEveryStatementSent(t *testing.T) {
 	if !*update {
 		enginetest.OnlyWide(t) // the statements of whole streams are compared in any case
@@ -52,7 +52,7 @@ func TestEveryStatementSent(t *testing.T) {
 	everyTextIsNamed(t, others)
 }
 
-// schemaTexts are the files of the schema: they are golden files of their own.
+// schemaTexts returns the files of the schema: they are golden files of their own.
 func schemaTexts(t *testing.T) []string {
 	t.Helper()
 	views, err := schema.Views()
@@ -69,16 +69,16 @@ func schemaTexts(t *testing.T) []string {
 
 var statementText = regexp.MustCompile("^[\"`](SELECT|INSERT INTO|ALTER TABLE|CREATE|DROP|OPTIMIZE|WITH|TRUNCATE)[ \\n]")
 
-// within are functions whose text is a piece of statements that are named above, or that Migrate sends.
+// within are functions whose text is a part of statements that are named above, or that Migrate sends.
 var within = []string{
 	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows",
 	"stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwanted", "create",
-	"changedSince", "changedBefore", "deviating", "deviatingMember", "sumsOf",
+	"changedSince", "changedBefore", "irregular", "irregularMember", "sumsOf",
 }
 
-// everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each is rendered
-// by this file, or was caught sending.
+// everyTextIsNamed finds the functions and constants of the package that have the text of a statement. Each must be
+// rendered by this file, or have been seen sending.
 func everyTextIsNamed(t *testing.T, others []statement) {
 	t.Helper()
 	var known []byte
@@ -112,7 +112,7 @@ func everyTextIsNamed(t *testing.T, others []statement) {
 	}
 }
 
-// namesWithStatements are the functions, constants and variables of a file whose text begins as a statement does.
+// namesWithStatements returns the functions, constants and variables of a file whose text begins as a statement does.
 func namesWithStatements(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	look := func(name string, in ast.Node) {
@@ -138,8 +138,8 @@ func namesWithStatements(file *ast.File) map[string]bool {
 	return names
 }
 
-// TestEveryDefinitionIsRendered holds that no table or view is made or changed behind the dialect's back: with one that
-// leaves marks, each statement that does so has them.
+// TestEveryDefinitionIsRendered checks that every table and view is made and changed through the dialect. It uses one
+// that leaves marks, and each such statement must have them.
 func TestEveryDefinitionIsRendered(t *testing.T) {
 	t.Parallel()
 	marked := dialect{onCluster: " ON CLUSTER marked", replicated: "Replicated", localDatabase: "local."}

@@ -17,13 +17,13 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// update writes the golden files anew: go test ./internal/warehouse -run Statement -update.
+// update writes new golden files: go test ./internal/warehouse -run Statement -update.
 var update = flag.Bool("update", false, "write the golden files of the statements anew")
 
 // statement is one that the package sends, by the name of the function that renders or sends it.
 type statement struct{ name, text string }
 
-// What stands in the golden files for a run, a time and a limit.
+// The run, the time and the limit of the golden files.
 const (
 	goldenRun     = "00000000-0000-4000-8000-00000000a11e"
 	goldenTime    = "1767225600000"
@@ -89,7 +89,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 		{"the first load", Changes{First: true, Staged: 2, Distinct: 2}},
 		{"the first load, keys staged twice", Changes{First: true, Staged: 2, Distinct: 1}},
 		{"what changes", Changes{Staged: 2, Distinct: 2}},
-		{"what changes of many rows", Changes{Staged: fewWide + 1, Distinct: fewWide + 1}},
+		{"what changes of many rows", Changes{Staged: readAllUpTo + 1, Distinct: readAllUpTo + 1}},
 		{"what changes, keys staged twice", Changes{Staged: 2, Distinct: 1}},
 		{"what changes, keys staged twice, some dated ahead", Changes{Staged: 2, Distinct: 1, Ahead: 1}},
 		{"the first load, keys staged twice, some dated ahead", Changes{First: true, Staged: 2, Distinct: 1, Ahead: 1}},
@@ -131,10 +131,10 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		{"createView", d.lasting(createView(s))}, {"rehash", d.staging(rehash(s))},
 	}
 	old := stored{columns: map[string]map[string]string{}, hashes: map[string]string{}}
-	for _, t := range tablesOf(s)[:2] { // _latest and staging; what is done to _versions is the same
+	for _, t := range tablesOf(s)[:2] { // _latest and staging; _versions is treated in the same way
 		old.columns[t.name] = map[string]string{}
 	}
-	for i, text := range old.hashStatements(d, s)[1:] { // rehash is the first
+	for i, text := range old.hashStatements(d, s)[1:] { // the first is rehash
 		all = append(all, statement{fmt.Sprintf("hashStatements %d", i+2), text}) // with updateHashes and forgetDerived
 	}
 	if s.History {
@@ -161,17 +161,16 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		for _, c := range t.want[:last] {
 			had[c.name] = c.typ
 		}
-		added, _ := addColumns(t.name, had, t.want) // a column that is missing is no error
+		added, _ := addColumns(t.name, had, t.want) // a missing column is not an error
 		all = append(all, statement{"addColumns to " + t.name, t.render(d, added[0])})
 	}
 	return all
 }
 
-// ofDerived renders what is done about the tables that follow from the rows of a stream: keysOf, liveOf,
-// createDecisions with insertDecisions and insertAllDecisions, namedBy with insertNamed and insertNamedOnce, saleSums
-// and retailerSums with changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers,
-// payoutMovesTable, memberSums, priceChanges with moving and changedPrices; inserted, insertAll, changedSums and
-// wholeSums are what they share.
+// ofDerived renders what is done for the derived tables of a stream: keysOf, liveOf, createDecisions with
+// insertDecisions and insertAllDecisions, namedBy with insertNamed and insertNamedOnce, saleSums and retailerSums with
+// changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums,
+// priceChanges with moving and changedPrices. They share inserted, insertAll, changedSums and wholeSums.
 func ofDerived(d dialect, x script) []statement {
 	var all []statement
 	for _, t := range derivedTables(x.Stream) {
@@ -207,7 +206,7 @@ func ofDerived(d dialect, x script) []statement {
 	return all
 }
 
-// ofOrder renders what puts the tables of a stream into another order.
+// ofOrder renders what copies the tables of a stream into another sort order.
 func ofOrder(d dialect, s *catalog.Stream) []statement {
 	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}}
 	for _, t := range orderedTables(s) {
@@ -224,7 +223,7 @@ func ofOrder(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
-// ofPublication renders what publishes a run and clears up after it.
+// ofPublication renders what publishes a run and cleans up after it.
 func ofPublication(d dialect, x script) []statement {
 	var all []statement
 	add := func(name, text string) { all = append(all, statement{name, text}) }
@@ -374,7 +373,7 @@ func ofAll() []statement {
 	return all
 }
 
-// golden compares statements with a file of testdata, or writes it.
+// golden compares statements with a file of testdata, or writes the file.
 func golden(t *testing.T, name, about string, statements []statement) {
 	t.Helper()
 	var text strings.Builder
@@ -393,7 +392,7 @@ func golden(t *testing.T, name, about string, statements []statement) {
 	}
 }
 
-// TestStatements compares each statement that is rendered with the golden files, and has the engine parse them.
+// TestStatements compares each statement that is rendered with the golden files, and makes the engine parse them.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	files := map[string][]statement{"shared": ofAll()}
@@ -412,7 +411,7 @@ func TestStatements(t *testing.T) {
 
 var parameter = regexp.MustCompile(`\{(\w+):([\w()]+)\}`)
 
-// parse has the engine parse statements, without doing them.
+// parse makes the engine parse statements, without executing them.
 func parse(t *testing.T, statements []statement) {
 	t.Helper()
 	w, err := Open(t.Context(), Options{DSN: enginetest.DSN()})
@@ -421,7 +420,7 @@ func parse(t *testing.T, statements []statement) {
 	for _, s := range statements {
 		text := s.text
 		if strings.HasPrefix(text, "INSERT INTO") && !strings.Contains(text, "SELECT") {
-			text += " VALUES" // what follows is a block
+			text += " VALUES" // the rows follow in a block
 		}
 		var args []any
 		for _, p := range parameter.FindAllStringSubmatch(text, -1) {

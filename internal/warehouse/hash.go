@@ -12,15 +12,16 @@ import (
 // The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
 // only if they differ.
 
-// hashOf is the hash of some values: 16 bytes of two functions that have nothing in common. sipHash128 of the same
-// values takes eight times as long, which was a tenth of a load.
+// hashOf returns the hash of some values: 16 bytes, from two functions that have nothing in common. sipHash128 of the
+// same values takes eight times as long, which was a tenth of a load.
 func hashOf(values []string) string {
 	list := strings.Join(values, ", ")
 	return "reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(" + list + ")), 64), toUInt128(xxHash64(" + list +
 		"))), 'FixedString(16)')"
 }
 
-// stagedHash is the hash of the content of a staged row: whether and which values it has, but for its key.
+// stagedHash returns the hash of the content of a staged row: of all its values except the key, and of
+// which are missing.
 func stagedHash(s *catalog.Stream) string {
 	values := []string{"_nulls", "_extra"}
 	for _, f := range s.Fields {
@@ -31,7 +32,7 @@ func stagedHash(s *catalog.Stream) string {
 	return hashOf(values)
 }
 
-// storedHash is the same hash, of a row of <stream>_latest or <stream>_versions.
+// storedHash returns the same hash for a row of <stream>_latest or <stream>_versions.
 func storedHash(s *catalog.Stream) string {
 	var absent []string
 	for i, bit := range catalog.NullBits(s.Fields) {
@@ -48,7 +49,8 @@ func storedHash(s *catalog.Stream) string {
 	return hashOf(values)
 }
 
-// toWire is the value of a field of a stored row as its staging table has it: what fromWire makes a stored value of.
+// toWire returns the value of a field of a stored row in the form in which its staging table has it. fromWire
+// does the reverse.
 func toWire(f catalog.Field) string {
 	value := f.Column
 	switch {

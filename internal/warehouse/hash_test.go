@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// hashPage is a page of a stream: a record with all fields, one with none but its key, one with each field null, and
+// hashPage returns a page of a stream: a record with all fields, one with only its key, one with each field null, and
 // one with the most extreme values.
 func hashPage(s *catalog.Stream) string {
 	extreme := map[catalog.Type]string{
@@ -50,7 +50,7 @@ func hashPage(s *catalog.Stream) string {
 	return "[" + strings.Join(records, ",") + "]"
 }
 
-// TestStoredHash holds that the hash of a stored row follows from what is stored of it, whatever its fields hold.
+// TestStoredHash checks that the hash of a stored row can be computed from what is stored, whatever its fields hold.
 func TestStoredHash(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -64,7 +64,7 @@ func TestStoredHash(t *testing.T) {
 	}
 }
 
-// tablesWithHash are the tables that store the rows of a stream.
+// tablesWithHash returns the tables that store the rows of a stream.
 func tablesWithHash(s *catalog.Stream) []string {
 	tables := []string{s.Name + "_latest"}
 	if s.History {
@@ -73,8 +73,8 @@ func tablesWithHash(s *catalog.Stream) []string {
 	return tables
 }
 
-// TestHashIsStable holds the hash of a row to what it has always been: if the engine computed it in another way, every
-// row would look changed once.
+// TestHashIsStable compares the hash of a row with the value that it has always had: if the engine computed it in
+// another way, every row would look changed once.
 func TestHashIsStable(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -85,8 +85,8 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
-// earlierHash makes the tables of a stream as an earlier version had them: rows have another hash, and no table says
-// which.
+// earlierHash gives the tables of a stream the form of an earlier version: rows have another hash, and no
+// table says which.
 func earlierHash(t *testing.T, w *Warehouse, s *catalog.Stream) {
 	t.Helper()
 	const synced = " SETTINGS mutations_sync = 1"
@@ -104,7 +104,7 @@ func earlierHash(t *testing.T, w *Warehouse, s *catalog.Stream) {
 	}
 }
 
-// hashSteps are the beginnings of the statements that give the rows of a stream another hash, in their order.
+// hashSteps returns the beginnings of the statements that give the rows of a stream another hash, in their order.
 func hashSteps(s *catalog.Stream) []string {
 	staging, latest, versions := "ALTER TABLE "+stagingTable(s)+" ", "ALTER TABLE "+s.Name+"_latest ", "ALTER TABLE "+s.Name+"_versions "
 	steps := []string{staging + "MODIFY COLUMN _hash", staging + "MATERIALIZE COLUMN _hash", staging + "COMMENT COLUMN _hash"}
@@ -115,7 +115,7 @@ func hashSteps(s *catalog.Stream) []string {
 }
 
 // TestMigrateHashes upgrades a warehouse whose rows have the hash of an earlier version, and that dies before and after
-// each step. A run that had staged its rows goes on, and nothing looks changed. In narrow samples it dies nowhere, and
+// each step. A run that had staged its rows continues, and nothing looks changed. In narrow samples it never dies, and
 // migrates two streams.
 func TestMigrateHashes(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestMigrateHashes(t *testing.T) {
 	for _, s := range streams {
 		load(t, w, s.Name, Whole, hashPage(s))
 		earlierHash(t, w, s)
-		load(t, w, s.Name, Whole, hashPage(s)) // by the earlier hash
+		load(t, w, s.Name, Whole, hashPage(s)) // with the earlier hash
 		walks[s.Name] = begin(t, w, s.Name)
 		stage(t, w, walks[s.Name], hashPage(s))
 		must(t, w.Writer(walks[s.Name]).SaveCheckpoint(t.Context(), Checkpoint{RunID: walks[s.Name].ID})) // it goes on

@@ -10,9 +10,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// RecoverAll finishes what runs that died had begun to publish, of all streams and accounts, without waiting for the
-// next run of each, and returns the intents that readers see now. A stream whose lease another worker has is left to
-// that worker, and so is one that is not in the catalog. A stream that cannot be finished does not delay the others;
+// RecoverAll finishes what runs that died had begun to publish, in all streams and accounts, without waiting for the
+// next run of each. It returns the intents that readers see now. If another worker has the lease of a stream, the
+// stream is left to that worker. A stream that cannot be finished, or is not in the catalog, does not delay the others;
 // the error joins those of all streams.
 func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
 	var errs []error
@@ -49,8 +49,8 @@ func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered [
 	recovered, err = w.recoverAs(ctx, r)
 	var held *HeldError
 	if errors.As(err, &held) || errors.Is(err, ErrLeaseLost) {
-		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account, "stream", id.Stream,
-			"reason", err)
+		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account,
+			"stream", id.Stream, "reason", err)
 		return recovered, nil
 	}
 	return recovered, err

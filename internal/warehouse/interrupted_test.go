@@ -38,7 +38,7 @@ func TestRecoverAll(t *testing.T) {
 	}
 }
 
-// TestClearedStatesAreBounded lets hundreds of runs come and go. Their intents do not stay, and none comes back.
+// TestClearedStatesAreBounded starts and ends hundreds of runs. Their intents do not stay, and none comes back.
 func TestClearedStatesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -58,7 +58,7 @@ func TestClearedStatesAreBounded(t *testing.T) {
 	}
 }
 
-// TestIntentThatCameBack clears the intent of a run that was published, and leaves its row as it is.
+// TestIntentThatCameBack clears the intent of a run that was published, and does not change the row of the run.
 func TestIntentThatCameBack(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -77,7 +77,7 @@ func TestIntentThatCameBack(t *testing.T) {
 	}
 }
 
-// TestBackfillsExpire forgets a backfill that was interrupted long ago, with its rows, and no other.
+// TestBackfillsExpire forgets a backfill that was interrupted long ago, with its rows. Other backfills stay.
 func TestBackfillsExpire(t *testing.T) {
 	t.Parallel()
 	w, clock := openSkewed(t)

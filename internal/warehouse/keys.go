@@ -4,10 +4,10 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A stream that is ordered by a time has two derived tables, so that what a run costs follows from what it changes: its
-// keys, with what a comparison needs of each row, and the number of its live rows.
+// A stream that is ordered by a time has two more derived tables, so that the cost of a run depends on what it changes.
+// One has the stream's keys, with what a comparison needs of each row. The other has the number of its live rows.
 
-// keysTable is the table of the keys of a stream; "" where _latest itself is ordered by key.
+// keysTable returns the name of the table of the keys of a stream, or "" if _latest itself is ordered by key.
 func keysTable(s *catalog.Stream) string {
 	if s.OrderedBy == "" {
 		return ""
@@ -15,10 +15,11 @@ func keysTable(s *catalog.Stream) string {
 	return s.Name + "_keys"
 }
 
-// liveTable is the table that has the number of live rows of each account.
+// liveTable returns the name of the table that has the number of live rows of each account.
 func liveTable(s *catalog.Stream) string { return s.Name + "_live" }
 
-// keysOf is the table of the keys of a stream. A run looks for single keys in it, all over: hence the small granules.
+// keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
+// keys all over it.
 func keysOf(s *catalog.Stream) derived {
 	columns := []column{accountColumn}
 	columns = append(columns, keyColumns(s)...)
@@ -47,7 +48,8 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 	}
 }
 
-// upstreamTime is when a row was changed upstream, by its version, and updatedAhead by how much its updatedAt differs.
+// upstreamTime is the time at which a row changed upstream, taken from its version, in milliseconds. updatedAhead
+// returns by how much its updatedAt differs from that.
 const upstreamTime = "toInt64(bitShiftRight(_version, 64))"
 
 func updatedAhead(s *catalog.Stream) string {
@@ -59,7 +61,7 @@ func updatedAhead(s *catalog.Stream) string {
 		parts{"updated": s.Fields[i].Column, "time": upstreamTime})
 }
 
-// liveOf is the number of live rows of each account.
+// liveOf returns the table of the number of live rows of each account.
 func liveOf(s *catalog.Stream) derived {
 	columns := []column{accountColumn,
 		{"live", "Int64", "Rows that are not deleted [count]"},
@@ -91,8 +93,8 @@ GROUP BY account`, parts{"into": into})}
 	}
 }
 
-// countLive counts the rows that readers see. What is kept is the count after the last run that changed any; exact
-// counts them anew, which a run that compares everything can afford.
+// countLive counts the rows that readers see. By default it reads the count that is stored, by the last run that
+// changed it. If exact is set, it counts the rows again, which a run that compares everything can afford.
 func (x script) countLive(exact bool) string {
 	switch {
 	case x.Stream.OrderedBy == "":

@@ -20,8 +20,9 @@ func paidSale(n int, status string, updatedAt string) string {
 		n, 1+n%28, status, updatedAt, n%50, payout)
 }
 
-// TestLargeFirstLoad loads so many transactions at once that their parts are not merged, some of them staged twice, and
-// then changes some. What is stored is what small loads would have made: each key once, and derived tables as rebuilt.
+// TestLargeFirstLoad loads many transactions at once, so that their parts are not merged, stages some of them
+// twice, and then changes some. The result must be the same as after small loads: each key once, and derived tables
+// as if rebuilt.
 func TestLargeFirstLoad(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -55,7 +56,7 @@ func TestLargeFirstLoad(t *testing.T) {
 	if n := text(t, w, "SELECT count() FROM "+r.changes()); n[0] != "0" || len(keys) != largeFirst {
 		t.Errorf("%s keys were compared, %d are planned", n[0], len(keys))
 	}
-	first := publish(t, w, r, Part) // plans again
+	first := publish(t, w, r, Part) // it plans again
 	if d := cmp.Diff(first, c); d != "" {
 		t.Error(d)
 	}
@@ -75,7 +76,7 @@ func TestLargeFirstLoad(t *testing.T) {
 			t.Errorf("%s: %s, want %s", when, got[0], want)
 		}
 		if when == "after the load" && !enginetest.Wide() {
-			return // merges may change nothing: what is wrong before them is wrong after them
+			return // merges must change nothing: what is wrong before them is wrong after them
 		}
 		wrong, err := w.CheckDerived(t.Context(), StreamID{"acme", "transactions"})
 		must(t, err)
@@ -92,7 +93,7 @@ func TestLargeFirstLoad(t *testing.T) {
 	if d := cmp.Diff(Changes{Updated: 10, Unchanged: 1, Staged: 11, Distinct: 11, Live: largeFirst}, second); d != "" {
 		t.Error(d)
 	}
-	if enginetest.Wide() { // merges may change nothing: what is wrong before them is wrong after them
+	if enginetest.Wide() { // merges must change nothing: what is wrong before them is wrong after them
 		sums("after a change", twice+10, largeFirst+10)
 	}
 	for _, table := range []string{"transactions_latest", "transactions_keys", "payout_transactions_latest"} {

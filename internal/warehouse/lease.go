@@ -38,42 +38,42 @@ type leaseValue struct {
 	Expires int64     `json:"expires"` // microseconds since 1970, by the clock of the warehouse
 }
 
-// Lease is the right to run one stream of one account, kept alive until Release. ClickHouse has no compare-and-swap:
-// of two that take it at the same moment the later one has it, and the other finds out at its next Check. That is never
-// later than its publication (warehouse-20).
+// Lease is the right to run one stream of one account, kept alive until Release. ClickHouse has no compare-and-swap. If
+// two workers take the lease at once, the later write wins. The other one learns so at its next Check, at the latest
+// before it publishes (warehouse-20).
 type Lease struct {
-	pool    *pool
-	account string
-	stream  string
-	value   leaseValue
-	ttl     time.Duration
-	begun   time.Time
-	looked  uint64    // version of the newest state when the stream was found to be free
-	taken   time.Time // local time when it was certain
-	orphan  bool
-	untidy  bool       // something is left that the next holder has to clear away
-	states  []stateRow // of the stream, as the holder found them, the oldest first; those that were cleared are empty
-	pending []stateRow // become true with the end of the lease
-	settled time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
-	stop    context.CancelFunc
-	done    sync.WaitGroup
+	pool        *pool
+	account     string
+	stream      string
+	value       leaseValue
+	ttl         time.Duration
+	begun       time.Time
+	freeVersion uint64    // highest version of all states when the stream was found to be free
+	taken       time.Time // local time at which the lease was certainly held
+	orphan      bool
+	untidy      bool       // something is left that the next holder has to clear away
+	states      []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
+	pending     []stateRow // stored together with the end of the lease
+	settled     time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
+	stop        context.CancelFunc
+	done        sync.WaitGroup
 
 	mu   sync.Mutex
-	last glance
-	held time.Time // local time when the lease was last found to be this one
+	last leaseReading
+	held time.Time // local time at which the stored lease was last found to be this one
 }
 
-// glance is what was seen at a time of the state of a stream, and of the row of a run.
-type glance struct {
+// leaseReading is what was read at one moment of the state of a stream, and of the row of a run.
+type leaseReading struct {
 	at, local  time.Time // by the clocks of the warehouse and of this process
-	newest     uint64    // version of all states
+	newest     uint64    // highest version of all states
 	lease      string
 	leaseAs    uint64 // its version
 	runVersion uint64 // of the row of the run that was asked for
 }
 
-// clock is the warehouse's, carried forward from the glance.
-func (g glance) clock() time.Time { return g.at.Add(time.Since(g.local)) }
+// clock returns the warehouse's time now: that of the reading and what has passed since.
+func (g leaseReading) clock() time.Time { return g.at.Add(time.Since(g.local)) }
 
 // Acquire takes the lease of a stream, or returns a *HeldError.
 func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
@@ -100,7 +100,7 @@ func (w *Warehouse) Acquire(ctx context.Context, r Run) (*Lease, error) {
 			return nil, &HeldError{Owner: current.Owner, RunID: current.RunID, Expires: now.Add(left)}
 		}
 	}
-	l.begun, l.looked, l.orphan = now, seen.newest, current != nil
+	l.begun, l.freeVersion, l.orphan = now, seen.newest, current != nil
 	if err := l.write(ctx, now.Add(l.ttl)); err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// check is Check, and asks for the row of a run as well, if it is given.
-func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
+// check does the same as Check, and also reads the version of the row of a run, if one is given.
+func (l *Lease) check(ctx context.Context, run uuid.UUID) (leaseReading, error) {
 	seen, err := l.readStored(ctx, run)
 	if err == nil {
 		err = l.verify(seen.lease, seen.local)
@@ -141,7 +141,7 @@ func (l *Lease) check(ctx context.Context, run uuid.UUID) (glance, error) {
 	return seen, err
 }
 
-// recheck is Check, unless the lease was found to be held a moment ago.
+// recheck does the same as Check, unless the lease was found to be held a moment ago (checkedJustNow).
 func (l *Lease) recheck(ctx context.Context) error {
 	l.mu.Lock()
 	held := l.held
@@ -152,12 +152,12 @@ func (l *Lease) recheck(ctx context.Context) error {
 	return l.Check(ctx)
 }
 
-// readStored reads the stored lease, whoever holds it, and what is needed to write after it.
-func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (glance, error) {
-	seen := glance{local: time.Now()}
+// readStored reads the stored lease, whoever holds it, and what is needed to write newer states.
+func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (leaseReading, error) {
+	seen := leaseReading{local: time.Now()}
 	var us int64
-	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account), named("stream", l.stream),
-		named("run", run.String())).
+	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account),
+		named("stream", l.stream), named("run", run.String())).
 		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion)
 	if err != nil {
 		return seen, fmt.Errorf("reading the lease of %s of account %s: %w", l.stream, l.account, err)
@@ -170,19 +170,20 @@ func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (glance, error) {
 	return seen, nil
 }
 
-// save writes states of the stream in one block, over all that this process has seen and written of it under the lease.
+// save writes states of the stream in one block. Their versions are above all that this process has read and written of
+// the stream under the lease.
 func (l *Lease) save(ctx context.Context, states ...stateRow) error {
-	return l.saveAsOf(ctx, glance.clock, states...)
+	return l.saveAsOf(ctx, leaseReading.clock, states...)
 }
 
-// saveSeen is save for what is true only while the lease is held: its versions are of the time when it was last looked
-// at. Where this process stood still since then, they do not replace those of another worker who has taken the lease
-// over.
-func (l *Lease) saveSeen(ctx context.Context, states ...stateRow) error {
-	return l.saveAsOf(ctx, func(g glance) time.Time { return g.at }, states...)
+// saveAsRead writes states that are true only while the lease is held. Unlike those of save, their versions are of the
+// time at which the lease was last read. If this process was paused since then, they do not replace the states of
+// another worker that has taken the lease over.
+func (l *Lease) saveAsRead(ctx context.Context, states ...stateRow) error {
+	return l.saveAsOf(ctx, func(g leaseReading) time.Time { return g.at }, states...)
 }
 
-func (l *Lease) saveAsOf(ctx context.Context, when func(glance) time.Time, states ...stateRow) error {
+func (l *Lease) saveAsOf(ctx context.Context, when func(leaseReading) time.Time, states ...stateRow) error {
 	l.mu.Lock()
 	l.last.newest = uint64(laterOf(when(l.last), l.last.newest).UnixMicro())
 	next := l.last.newest
@@ -190,7 +191,7 @@ func (l *Lease) saveAsOf(ctx context.Context, when func(glance) time.Time, state
 	return l.pool.insertStates(ctx, l.account, l.stream, next, states)
 }
 
-// verify is Check for the lease as it was stored at a local time.
+// verify does the same as Check, for a lease that was read at a local time.
 func (l *Lease) verify(value string, at time.Time) error {
 	current, err := parseState[leaseValue](l.account, l.stream, stateLease, value)
 	switch {
@@ -223,7 +224,7 @@ func (l *Lease) readStates(ctx context.Context) error {
 	return l.verify(l.state(stateLease), asked)
 }
 
-// state is the value of one of the states, "" when there is none.
+// state returns the value of one of the states, or "" if there is none.
 func (l *Lease) state(name string) string {
 	for _, s := range l.states {
 		if s.name == name {
@@ -233,7 +234,7 @@ func (l *Lease) state(name string) string {
 	return ""
 }
 
-// intents are those of runs that had begun to publish.
+// intents returns the intents of runs that had begun to publish.
 func (l *Lease) intents() (all []stateRow) {
 	for _, s := range l.states {
 		if s.value != "" && strings.HasPrefix(s.name, stateIntent+":") {
@@ -261,8 +262,8 @@ func (l *Lease) Expire(ctx context.Context) error {
 	return l.giveBack(ctx, ended)
 }
 
-// giveBack stops the heartbeat, and writes the end of the lease with what becomes true at its end, unless another
-// worker has it.
+// giveBack stops the heartbeat. It then writes the end of the lease, and the states that are stored together with it,
+// unless another worker has the lease.
 func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	if l.stop == nil {
 		return nil
@@ -282,11 +283,11 @@ func (l *Lease) giveBack(ctx context.Context, end stateRow) error {
 	case err != nil:
 		return err
 	}
-	return l.saveSeen(ctx, append(l.pending, end)...)
+	return l.saveAsRead(ctx, append(l.pending, end)...)
 }
 
-// checkedJustNow is for how long a check of the lease counts: for its end where a run had nothing to publish, and for
-// each attachment. It is much less than it takes for a lease that is held to be taken over.
+// checkedJustNow is for how long a check of the lease counts: at its end, if a run had nothing to publish, and for each
+// attachment. It is much less than the time after which another worker can take over a lease that is held.
 const checkedJustNow = 2 * time.Second
 
 func (l *Lease) heartbeat(ctx context.Context) {
@@ -298,7 +299,7 @@ func (l *Lease) heartbeat(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		// A beat that fails is not the end: the next one, or the check before publishing, decides.
+		// A beat that fails is not the end: the next one decides, or the check before publishing.
 		if err := l.beat(ctx); err != nil && ctx.Err() == nil {
 			l.pool.log.Warn("could not renew the lease", "account", l.account, "stream", l.stream, "error", err)
 			if errors.Is(err, ErrLeaseLost) {
@@ -318,7 +319,7 @@ func (l *Lease) beat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.saveSeen(ctx, row)
+	return l.saveAsRead(ctx, row)
 }
 
 // write stores the lease with the time at which it ends, by the clock of the warehouse.
@@ -330,7 +331,7 @@ func (l *Lease) write(ctx context.Context, expires time.Time) error {
 	return l.save(ctx, row)
 }
 
-// until is the lease with the time at which it ends.
+// until returns the row that stores the lease with the time at which it ends.
 func (l *Lease) until(expires time.Time) (stateRow, error) {
 	v := l.value
 	v.Expires = expires.UnixMicro()

@@ -16,17 +16,17 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// gated is a server that holds answers or statements back, as a network or a paused machine does.
+// gated is a server that holds back answers or statements, as a network or a paused machine does.
 type gated struct {
 	http.Handler
 	mu     sync.Mutex
-	answer func(statement string) // is called when the answer to a statement is ready, before it is given
-	before func(statement string) // is called before a statement is done
-	// instead answers in the place of the server, or returns false. done does what the server would do.
+	answer func(statement string) // called when the answer to a statement is ready, before it is sent
+	before func(statement string) // called before a statement is executed
+	// instead answers in place of the server, or returns false. done does what the server would do.
 	instead func(w http.ResponseWriter, statement string, done func(http.ResponseWriter)) bool
 }
 
-// breaks makes it answer otherwise than the server would; nil ends that.
+// breaks makes it answer differently from the server; nil ends that.
 func (g *gated) breaks(instead func(w http.ResponseWriter, statement string, done func(http.ResponseWriter)) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,16 +71,16 @@ func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(ready.Body.Bytes())
 }
 
-// patience is how long tests wait for what has to come: it only ends those that hang, on the slowest of machines too.
+// patience is how long tests wait for what must happen. It only ends tests that hang, even on the slowest machine.
 const patience = 10 * time.Minute
 
-// door lets statements into the engine of w over HTTP. Who has to wait for a turn, on a slow machine, is not turned
-// away.
+// door passes statements to the engine of w over HTTP. A client that has to wait for its turn, on a slow machine,
+// is not refused.
 func door(w *Warehouse) http.Handler {
 	return w.Engine().Handler(chdb.HandlerOptions{AllowWrites: true, MaxWait: patience, Grace: patience})
 }
 
-// through opens the database of w over HTTP, with a gate before it.
+// through opens the database of w over HTTP, through a gate.
 func through(t *testing.T, w *Warehouse, o Options) (*Warehouse, *gated) {
 	t.Helper()
 	g := &gated{Handler: door(w)}
@@ -93,8 +93,8 @@ func through(t *testing.T, w *Warehouse, o Options) (*Warehouse, *gated) {
 	return far, g
 }
 
-// replica is the database of w as a worker of its own sees it on a replica of its own: what is only there for a run is
-// in a database that nobody else has.
+// replica opens the database of w for a worker with a replica of its own: the tables of runs are in a database that
+// only this worker has.
 func replica(t *testing.T, w *Warehouse, name string) (*Warehouse, *gated) {
 	t.Helper()
 	far, g := through(t, w, Options{})
@@ -105,7 +105,7 @@ func replica(t *testing.T, w *Warehouse, name string) (*Warehouse, *gated) {
 	}
 	t.Cleanup(func() { must(t, w.exec(context.Background(), "DROP DATABASE IF EXISTS "+far.dialect.local()+" SYNC")) })
 	g.breaks(func(answer http.ResponseWriter, statement string, _ func(http.ResponseWriter)) bool {
-		if !strings.HasPrefix(statement, "SYSTEM SYNC REPLICA ") { // the door lets no such statement in
+		if !strings.HasPrefix(statement, "SYSTEM SYNC REPLICA ") { // the door refuses such statements
 			return false
 		}
 		if err := w.exec(context.Background(), statement); err != nil {
@@ -116,13 +116,13 @@ func replica(t *testing.T, w *Warehouse, name string) (*Warehouse, *gated) {
 	return far, g
 }
 
-// pause makes the worker that has the lease stand still: it says no more that it is alive, however long the test takes.
+// pause stops the worker that has the lease: it no longer renews the lease, however long the test takes.
 func pause(l *Lease) {
 	l.stop()
 	l.done.Wait()
 }
 
-// outlive makes w see that the lease of a stream, whose worker stands still, is not renewed for longer than it lasts.
+// outlive makes w notice that a stopped worker has not renewed the lease of a stream for longer than a lease lasts.
 func outlive(t *testing.T, w *Warehouse, r Run) {
 	t.Helper()
 	now := time.Now()
@@ -131,14 +131,15 @@ func outlive(t *testing.T, w *Warehouse, r Run) {
 	if _, held := errors.AsType[*HeldError](err); !held {
 		t.Fatalf("the stream is free: %v", err)
 	}
-	// The version of the lease is ahead of the clock by what the first look took. After the time of a lease it is not.
+	// The version of the lease is ahead of the clock by the time that the first reading took. After the duration of a
+	// lease it is not.
 	for text(t, w, "SELECT max(version) < toUnixTimestamp64Micro(now64(6)) FROM sync_state_log")[0] != "1" {
 	}
 	now = now.Add(leaseTTL)
 }
 
-// TestTwoTakeOneStream lets two workers on two replicas find a stream free at the same instant: one of them publishes,
-// and only one, and the next run has all.
+// TestTwoTakeOneStream makes two workers on two replicas find a stream free at the same moment. Exactly one of them
+// publishes, and the next run has all rows.
 func TestTwoTakeOneStream(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -170,7 +171,7 @@ func TestTwoTakeOneStream(t *testing.T) {
 	wantRows(t, w, "SELECT id FROM coupons ORDER BY id", idA, idB)
 }
 
-// publishAsRun takes the stream and publishes what the run has staged, with one row.
+// publishAsRun takes the stream and publishes the one row that the run has staged.
 func publishAsRun(ctx context.Context, w *Warehouse, r Run) error {
 	l, err := w.Acquire(ctx, r)
 	if err != nil {
@@ -194,8 +195,8 @@ func publishAsRun(ctx context.Context, w *Warehouse, r Run) error {
 	return errors.Join(err, l.Release(ctx))
 }
 
-// TestBeatOfAPausedWorker does not take a stream back: the worker stood still between its look at the lease and the
-// beat, for so long that another one has the stream.
+// TestBeatOfAPausedWorker checks that a late beat does not take a stream back: the worker stopped between reading the
+// lease and the beat, for so long that another one has the stream.
 func TestBeatOfAPausedWorker(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -229,14 +230,14 @@ func TestBeatOfAPausedWorker(t *testing.T) {
 
 // TestAttachmentAfterATakeover cuts a worker off from its replica while it attaches. Another one, on another replica,
 // takes the stream over and cannot drop what the first had prepared. When the first reaches its replica again, it
-// publishes nothing: its rows are older than those that are there by now.
+// publishes nothing: its rows are older than those that are stored by now.
 func TestAttachmentAfterATakeover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	far, g := replica(t, w, "one")
 	near, _ := replica(t, w, "two")
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
-	r, in := prepared(t, far, "["+coupon(idA, "a2", day2)+"]") // b has gone
+	r, in := prepared(t, far, "["+coupon(idA, "a2", day2)+"]") // b is gone
 	slow, err := far.Acquire(t.Context(), r)
 	must(t, err)
 	pause(slow)
@@ -256,12 +257,12 @@ func TestAttachmentAfterATakeover(t *testing.T) {
 	go func() { published <- far.Writer(r).Publish(t.Context(), slow, in) }()
 	<-sent
 	slow.mu.Lock()
-	slow.held = time.Time{} // it was a while ago
+	slow.held = time.Time{} // the last check was a while ago
 	slow.mu.Unlock()
 	if recovered := takeOver(t, near, next); len(recovered) > 0 {
 		t.Errorf("finished a run of another replica: %v", recovered)
 	}
-	load(t, near, "coupons", Part, "["+coupon(idA, "a3", day2)+"]") // b is there, and unchanged
+	load(t, near, "coupons", Part, "["+coupon(idA, "a3", day2)+"]") // b is there again, unchanged
 	close(cut)
 	if err := <-published; !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("%v", err)

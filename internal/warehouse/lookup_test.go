@@ -17,7 +17,7 @@ var parameters = map[string]string{
 	"payouts_as_of":                "(at = '2026-01-15 00:00:00')",
 }
 
-// asked is what a query of all rows of a view reads from.
+// asked returns a query that reads all rows of a view.
 func asked(t *testing.T, v View) string {
 	t.Helper()
 	if (parameters[v.Name] == "") != (len(v.Parameters) == 0) {
@@ -26,8 +26,8 @@ func asked(t *testing.T, v View) string {
 	return v.Name + parameters[v.Name]
 }
 
-// TestLookup looks up the transactions of a user, in every state that a row can be in: the view of the lookup has those
-// of the view of the stream, before and after the parts are merged.
+// TestLookup looks up the transactions of a user, in every state that a row can have. The view of the lookup must have
+// the same rows as the view of the stream, before and after the parts are merged.
 func TestLookup(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -64,7 +64,7 @@ func TestLookup(t *testing.T) {
 				wantRows(t, w, "SELECT id FROM transactions_by_passback_uid(passback_uid = '"+user+"') ORDER BY id", want...)
 				wantRows(t, w, "SELECT id FROM transactions WHERE passback_uid = '"+user+"' ORDER BY id", want...)
 			}
-			if i != 3 && !enginetest.Wide() { // one that has moved and has another user too
+			if i != 3 && !enginetest.Wide() { // one has moved and has another user too
 				break
 			}
 			must(t, w.exec(t.Context(), "OPTIMIZE TABLE transactions_latest FINAL"))

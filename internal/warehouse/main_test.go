@@ -29,7 +29,7 @@ func text(t *testing.T, w *Warehouse, query string, args ...any) []string {
 	return all
 }
 
-// watermarks are those that are stored.
+// watermarks returns those that are stored.
 func watermarks(t *testing.T, w *Warehouse) []string {
 	t.Helper()
 	return text(t, w, "SELECT value FROM sync_state WHERE name = 'watermark'")

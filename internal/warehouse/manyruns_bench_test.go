@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// insertRuns writes runs of ten accounts, equally spread over three years until now: of a hundred one fails, and one is
-// of the deals that transactions name.
+// insertRuns writes runs of ten accounts, equally spread over the last three years. One in a hundred fails, and one
+// reads the deals that transactions name.
 const insertRuns = `INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, server_time, pages, rows_read, unchanged, bytes, warnings, error, version)
 SELECT concat('account', toString(modulo(number, 10))), ['transactions', 'transactions', 'transactions', 'coupons', 'promotions', 'payouts'][1 + modulo(intDiv(number, 10), 6)] AS stream, generateUUIDv7(number),
     multiIf(modulo(number, 100) = 1, 'references', stream = 'transactions', if(modulo(intDiv(number, 60), 2000) = 0, 'full', 'incremental'), 'snapshot'),
@@ -17,7 +17,7 @@ SELECT concat('account', toString(modulo(number, 10))), ['transactions', 'transa
     if(modulo(number, 100) = 7, 'the API answered 503 Service Unavailable again and again for two minutes: try again later', ''), toUnixTimestamp64Micro(toDateTime64(began, 6)) + %[3]d
 FROM numbers(%[1]d)`
 
-// fillRuns writes so many runs in one part, and some more in small ones, as they are before they are merged.
+// fillRuns writes the given number of runs in one part, and some more in small parts, as they are before merges.
 func fillRuns(b testing.TB, w *Warehouse, runs int) {
 	b.Helper()
 	for _, n := range []int{runs, 200, 20, 10} {
@@ -25,7 +25,7 @@ func fillRuns(b testing.TB, w *Warehouse, runs int) {
 	}
 }
 
-// BenchmarkMillionRuns measures what people and the daemon ask again and again, after three years.
+// BenchmarkMillionRuns measures what people and the daemon ask repeatedly, after three years.
 func BenchmarkMillionRuns(b *testing.B) {
 	w := open(b)
 	fillRuns(b, w, 1_000_000)

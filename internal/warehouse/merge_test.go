@@ -17,7 +17,7 @@ const (
 	idC = "33333333-3333-4333-8333-333333333333"
 )
 
-// begin makes a run of the stream that starts now.
+// begin returns a run of the stream that starts now.
 func begin(t testing.TB, w *Warehouse, stream string) Run {
 	t.Helper()
 	s, err := catalog.Find(stream)
@@ -31,7 +31,8 @@ func begin(t testing.TB, w *Warehouse, stream string) Run {
 	return Run{ID: uuid.New(), Attempt: uuid.New(), Account: "acme", Stream: s, StartedAt: now}
 }
 
-// stage decodes pages and stages each as a batch, as read at the start of the run plus its number in microseconds.
+// stage decodes pages and stages each as a batch. A page counts as read at the start of the run plus its number in
+// microseconds.
 func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 	t.Helper()
 	d := decode.New(r.Stream)
@@ -64,7 +65,7 @@ func publish(t *testing.T, w *Warehouse, r Run, scope Scope) Changes {
 	return c
 }
 
-// publishInspected is publish, with what the rows say.
+// publishInspected does the same as publish, and returns what the rows say.
 func publishInspected(t *testing.T, w *Warehouse, r Run, scope Scope) (Changes, Written) {
 	t.Helper()
 	c, err := w.Writer(r).Plan(t.Context(), scope, staged(t, w, r))
@@ -214,7 +215,7 @@ func TestRowsLoadedMeanwhileAreNotDeleted(t *testing.T) {
 	w := open(t)
 	const day = "2026-01-01T00:00:00Z"
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", day)+"]")
-	slow := begin(t, w, "coupons") // reads before B exists, publishes after another run loaded it
+	slow := begin(t, w, "coupons") // it reads before B exists, and publishes after another run has loaded it
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", day)+","+coupon(idB, "b", day)+"]")
 	stage(t, w, slow, "["+coupon(idA, "a", day)+"]")
 	if got := publish(t, w, slow, Whole); got.Deleted != 0 {

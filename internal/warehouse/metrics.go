@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are what a warehouse tells a Prometheus registry. nil Metrics count nothing.
+// Metrics are the metrics that a warehouse has in a Prometheus registry. nil Metrics count nothing.
 type Metrics struct {
 	batches *prometheus.CounterVec
 	staging *prometheus.HistogramVec

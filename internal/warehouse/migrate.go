@@ -70,15 +70,15 @@ func (m migration) checksum() string {
 // they differ.
 const streamsVersion = 0
 
-// migrate runs what is pending, in the caller's turn. The database is there. What is stored in another order than this
-// binary expects is copied, which waits for runs under way. It returns the statements that it ran.
+// migrate applies what is pending, and returns the statements that it ran. The caller has the turn, and the database
+// exists. Tables with another order than this binary expects are copied, which waits for runs under way.
 func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	m := w.migrator
 	plan, err := m.pending(ctx)
 	if err != nil || plan.empty() {
 		return nil, err
 	}
-	// The files are recorded first: from then on no older binary begins to work.
+	// The files are recorded first: from then on no older binary starts to work.
 	if err := m.run(ctx, plan.files...); err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func (m migrator) run(ctx context.Context, migrations ...migration) error {
 	return m.record(ctx, migrations)
 }
 
-// apply runs statements. What is not for all servers of the cluster is run on a server of each shard, one statement
-// after the other: so no shard is ahead of another by more than one.
+// apply runs statements. One that does not reach all servers of the cluster is run on a server of each shard. All
+// shards run it before the next statement, so no shard is ahead of another by more than one.
 func (m migrator) apply(ctx context.Context, statements []string) error {
 	for _, statement := range statements {
 		for _, p := range m.pools(statement) {
@@ -140,7 +140,7 @@ func (m migrator) apply(ctx context.Context, statements []string) error {
 	return nil
 }
 
-// pools are those that a statement is sent to.
+// pools returns the pools that a statement is sent to.
 func (m migrator) pools(statement string) []*pool {
 	all := []*pool{m.pool}
 	if m.pool.dialect.reachesAll(statement) {
@@ -207,10 +207,11 @@ func (m migrator) createDatabase() string {
 		parts{"database": "`" + m.pool.database + "`"}))
 }
 
-// bookkeeping are the statements that make the record of what was applied.
+// bookkeeping returns the statements that make the record of what was applied.
 func (m migrator) bookkeeping() []string {
 	d := m.pool.dialect
-	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration), d.lasting(createMigrationsView))
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration),
+		d.lasting(createMigrationsView))
 }
 
 // plannedMigration is what there is to do, in this order.
@@ -225,7 +226,7 @@ type plannedMigration struct {
 
 func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
 
-// records are what is recorded of it.
+// records returns the migrations that are recorded when all is done.
 func (p plannedMigration) records() []migration {
 	if p.streams == nil {
 		return p.files
@@ -233,8 +234,8 @@ func (p plannedMigration) records() []migration {
 	return append(slices.Clip(p.files), *p.streams)
 }
 
-// pending compares what the warehouse has with what this binary wants. Of several shards it is what the one needs that
-// needs most: all that is done can be done again.
+// pending compares what the warehouse has with what this binary wants. Of several shards, it returns the plan of the
+// one that needs most: every step can be repeated on the others.
 func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 	p, err = m.pendingHere(ctx)
 	for _, o := range m.others {
@@ -312,14 +313,14 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 	return p, nil
 }
 
-// appliedMigration is what is recorded of a migration.
+// appliedMigration is the record of a migration.
 type appliedMigration struct {
 	name, sum  string
-	generation uint32 // 0 for files, and where an earlier version recorded it
+	generation uint32 // 0 for files, and in records of earlier versions
 	tables     string
 }
 
-// applied is what was applied, by version.
+// applied returns what was applied, by version.
 func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]appliedMigration, error) {
 	type row struct {
 		version uint32

@@ -42,8 +42,8 @@ func (m migrator) stored(ctx context.Context) (stored, error) {
 	return have, nil
 }
 
-// missingColumns are the statements that add the columns which existing tables of the streams lack. Where it would lose
-// data it refuses.
+// missingColumns returns the statements that add the columns which existing tables of the streams lack. If a change
+// could lose data, it returns an error instead.
 func missingColumns(d dialect, have map[string]map[string]string) ([]string, error) {
 	var statements []string
 	for _, s := range catalog.All() {
@@ -83,11 +83,11 @@ func tablesOf(s *catalog.Stream) []wantedTable {
 	return tables
 }
 
-// addColumns brings an existing table up to what is wanted. The order of columns stays that of the catalog, since the
-// parts of one table are attached to another.
+// addColumns returns the statements that add to a table the columns which it lacks. The order of columns stays that of
+// the catalog, since the parts of one table are attached to another.
 func addColumns(table string, have map[string]string, want []column) ([]string, error) {
 	if have == nil {
-		return nil, nil // the table does not exist yet, and is made whole
+		return nil, nil // the table does not exist yet, and is made with all columns
 	}
 	var statements []string
 	after := ""

@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// openFirst is a warehouse as the first version left it, with what that loaded.
+// openFirst opens a warehouse of the first version, with what that version loaded.
 func openFirst(t *testing.T) *Warehouse {
 	t.Helper()
 	w := open(t)
@@ -23,7 +23,7 @@ func openFirst(t *testing.T) *Warehouse {
 }
 
 // TestMigrateFromTheFirstVersion upgrades a warehouse of the first version, rows included. Every view that it had shows
-// the same in the same columns, every view that came since can be read, and runs go on where the first version stopped.
+// the same rows in the same columns, every newer view can be read, and runs continue where the first version stopped.
 // For wide samples: TestUpgrade migrates an older schema.
 func TestMigrateFromTheFirstVersion(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -82,8 +82,8 @@ func TestMigrateFromTheFirstVersion(t *testing.T) {
 	}
 }
 
-// What PlanMigration prints can be run by somebody else. Then nothing is left to do, so that the worker needs no right
-// to change the schema: it asks, and changes nothing. For wide samples: TestMigrateTwice migrates again.
+// What PlanMigration prints can be run by another user. Then nothing is left to do, so the worker needs no right to
+// change the schema: it asks, and changes nothing. For wide samples: TestMigrateTwice migrates again.
 func TestPlanIsRunBySomebodyElse(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

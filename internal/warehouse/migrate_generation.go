@@ -10,18 +10,18 @@ import (
 	"dealhouse/schema"
 )
 
-// addGeneration brings the record of an earlier version up to createMigrations.
+// addGeneration adds the columns to the record of an earlier version that createMigrations has and it lacks.
 const addGeneration = `ALTER TABLE schema_migrations_log
     ADD COLUMN IF NOT EXISTS generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files' AFTER checksum,
     ADD COLUMN IF NOT EXISTS tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files' AFTER generation`
 
-// selectApplied asks for what was applied, and selectAppliedEarlier does where no generation is recorded yet.
+// selectApplied asks for what was applied. selectAppliedEarlier does the same for a record that has no generations yet.
 const (
 	selectApplied        = "SELECT version, name, checksum, generation, tables FROM schema_migrations_log FINAL"
 	selectAppliedEarlier = "SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL"
 )
 
-// streams are the tables and views that this binary wants, with their generation.
+// streams returns the tables and views that this binary wants, with their generation.
 func (m migrator) streams(d dialect) (migration, error) {
 	if m.wanted != nil {
 		return m.wanted(d)
@@ -34,8 +34,8 @@ func (m migrator) streams(d dialect) (migration, error) {
 	return streams, err
 }
 
-// outranked reports that the warehouse has the tables and views of a binary of this generation or a newer one, which
-// this binary does not replace (warehouse-17). It returns ErrSchemaNew where it cannot work with them.
+// outranked reports whether the tables and views in the warehouse are those of a binary of this generation or a newer
+// one, which this binary does not replace (warehouse-17). It returns ErrSchemaNew if this binary cannot work with them.
 func (m migrator) outranked(streams migration, found appliedMigration) (bool, error) {
 	if found.sum == "" || found.generation < streams.generation {
 		return false, nil
@@ -58,8 +58,8 @@ var (
 	tableComment = regexp.MustCompile(`\s*COMMENT '(?:[^'\\]|\\.|'')*'`)
 )
 
-// tables is a checksum of the tables that runs write. Two versions that differ in nothing but views and comments can
-// work side by side.
+// tables returns a checksum of the tables that runs write. Two versions that differ only in views and comments can work
+// side by side.
 func (m migration) tables() string {
 	if m.version != streamsVersion {
 		return ""
@@ -74,7 +74,7 @@ func (m migration) tables() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// recordOf is record as a statement of its own.
+// recordOf returns a statement that records the same as record.
 func recordOf(applied []migration) string {
 	rows := make([]string, len(applied))
 	for i, a := range applied {

@@ -17,8 +17,8 @@ import (
 	"dealhouse/schema"
 )
 
-// Every change of the tables or views has a generation of its own: without one, the older of two versions could not
-// know that it is.
+// Every change of the tables or views has a generation of its own. Otherwise the older of two versions could not know
+// that it is older.
 func TestGenerationRises(t *testing.T) {
 	t.Parallel()
 	streams, err := wantedStreams(dialect{})
@@ -36,7 +36,7 @@ func TestGenerationRises(t *testing.T) {
 }
 
 // version is a binary that wants other tables or views, as another process would open the warehouse. It counts what is
-// sent to it, but for questions.
+// sent to it, except queries.
 type version struct {
 	*Warehouse
 	sent *sent
@@ -75,7 +75,7 @@ func openVersion(t *testing.T, w *Warehouse, generation uint32, change func(stat
 
 func unchanged(statements []string) []string { return statements }
 
-// withView is a set of statements with one view more, which says which version made it.
+// withView returns a set of statements with one more view, which says which version made it.
 func withView(text string) func([]string) []string {
 	return func(statements []string) []string {
 		return append(statements, "CREATE OR REPLACE VIEW made_by AS SELECT '"+text+"' AS version")
@@ -138,7 +138,7 @@ func TestTwoBuildsOfOneGeneration(t *testing.T) {
 	}
 }
 
-// An older version that does not know the tables of the newer one would leave columns empty: it is refused. For wide
+// An older version that does not know the tables of the newer one would leave columns empty, so it is refused. For wide
 // samples: TestTwoVersionsSideBySide has two versions.
 func TestOlderVersionWithOtherTables(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -154,12 +154,12 @@ func TestOlderVersionWithOtherTables(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	// Comments are no reason.
+	// Different comments are not a reason to refuse.
 	commented := openVersion(t, w, 999, func(statements []string) []string {
 		return append([]string{"CREATE TABLE IF NOT EXISTS more_latest (id UInt8 COMMENT 'it''s \\' y') ENGINE = MergeTree ORDER BY id COMMENT 'y'"}, statements...)
 	})
 	must(t, commented.CheckSchema(t.Context()))
-	// What somebody dropped by hand, the newer version puts back.
+	// If somebody has dropped a column by hand, the newer version adds it again.
 	must(t, w.exec(t.Context(), "ALTER TABLE coupons_staging DROP COLUMN _page"))
 	if err := commented.CheckSchema(t.Context()); !errors.Is(err, ErrSchemaNew) {
 		t.Errorf("%v", err)
@@ -195,9 +195,9 @@ func TestMigrateFromBeforeGenerations(t *testing.T) {
 	}
 }
 
-// TestVersionsMigrateAtOnce has processes of two versions migrate one empty database at the same moment, many times.
-// Whoever is last, the views are those of the newer version. For wide samples: TestMigrateFromTwoProcesses migrates at
-// once.
+// TestVersionsMigrateAtOnce makes processes of two versions migrate one empty database at the same time, many times.
+// Whichever is last, the views are those of the newer version. For wide samples: TestMigrateFromTwoProcesses
+// migrates at once.
 func TestVersionsMigrateAtOnce(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestVersionsMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// atOnce migrates from all at the same moment.
+// atOnce migrates from all at the same time.
 func atOnce(t *testing.T, all ...*Warehouse) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -230,8 +230,8 @@ func atOnce(t *testing.T, all ...*Warehouse) {
 	group.Wait()
 }
 
-// TestTurnOfADeadProcess waits neither for a process that is known to be dead nor for one that was not heard of for
-// long.
+// TestTurnOfADeadProcess does not wait for a process that is known to be dead, nor for one that has not renewed its
+// turn for long.
 func TestTurnOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -7,8 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// When a stream gets another content hash, because it gets a column or the hash is made in another way, the hashes of
-// its stored rows are computed again. Otherwise every row would look changed once, and get a version that says nothing.
+// When a stream gets another content hash, because it gets a column or the hash is made in another way, the
+// hashes of its stored rows are computed again. Otherwise every row would look changed once, and get a version
+// without any change.
 //
 // Nobody may publish meanwhile, so the leases of all accounts are taken first. Each table says in the comment of its
 // column _hash which hash it has. So the work may be killed at any statement and done again.
@@ -16,16 +17,17 @@ import (
 // ended makes a statement that writes rows again wait until they are written, also when a person runs it.
 const ended = " SETTINGS mutations_sync = 1"
 
-// hashStatements are the statements that give the rows of a stream the hash of this binary. Staged rows come first: from
-// then on no run compares rows with those of another hash. What follows from the hashes is made anew before the next
-// run, since its state says that it is out of date.
+// hashStatements returns the statements that give the rows of a stream the hash of this binary. Staged rows come first:
+// from then on no run compares rows with those of another hash. A derived table with hashes is marked as out of date,
+// so that it is made again before the next run.
 func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []string) {
 	comment := func(table string) string {
-		return sql("ALTER TABLE $table COMMENT COLUMN _hash $comment", parts{"table": table, "comment": quote(hashComment(s))})
+		return sql("ALTER TABLE $table COMMENT COLUMN _hash $comment",
+			parts{"table": table, "comment": quote(hashComment(s))})
 	}
 	old := func(table string) bool { return h.has(table) && h.hashes[table] != hashComment(s) }
 	staging := stagingTable(s)
-	if old(staging) || !h.has(staging) && old(firstStagingTable(s)) { // which is renamed before
+	if old(staging) || !h.has(staging) && old(firstStagingTable(s)) { // that one is renamed before
 		statements = append(statements, d.staging(rehash(s)),
 			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
 			d.staging(comment(staging)))
@@ -47,10 +49,11 @@ func rehash(s *catalog.Stream) string {
 		parts{"staging": stagingTable(s), "hash": stagedHash(s)})
 }
 
-// updateHashes computes the hashes of a table again. Rows that have them already are left alone, so that it costs little
-// to repeat it where the connection was lost before it ended.
+// updateHashes computes the hashes of a table again. Rows that already have the right hash are left alone, so that it
+// costs little to repeat the statement after a lost connection.
 func updateHashes(table string, s *catalog.Stream) string {
-	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash"+ended, parts{"table": table, "hash": storedHash(s)})
+	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash"+ended,
+		parts{"table": table, "hash": storedHash(s)})
 }
 
 // forgetDerived notes that the derived tables of a stream are out of date.

@@ -13,21 +13,21 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A stream whose tables have another order than the catalog wants is stored anew: each table is copied into one of the
-// right order, and both exchange their names. Readers see the same rows before and after. What is left to do follows
-// from the tables that are there, so the work may be killed at any statement and done again.
+// A stream whose tables have another order than the catalog wants is stored again: each table is copied into a new one
+// of the right order, and both exchange their names. Readers see the same rows before and after. What is left to do
+// follows from the tables that exist, so the work may be killed at any statement and done again.
 //
 // Nobody may publish meanwhile. So the leases of all accounts are taken first, which waits for runs under way. Workers
-// of an older binary that go on afterwards find no staging table (stagingTable), and a delta that they have made
-// already does not fit. The intents of those that died are carried out before anything is copied.
+// of an older binary that continue afterwards find no staging table (stagingTable), and a delta that they have already
+// made does not fit. The intents of those that died are carried out before anything is copied.
 
 // orderedSuffix ends the name of the table that a copy is made in.
 const orderedSuffix = "_ordered"
 
-// migrationWait is how long a migration waits for a run under way to end, or for a dead one to be taken for dead.
+// migrationWait is how long a migration waits for a run under way to end, or until a dead run counts as dead.
 const migrationWait = 3 * leaseTTL
 
-// stored is what the database has: of each table its columns with their types, its order, and what it says of the
+// stored is what the database has: the columns of each table with their types, its order, and what it says of the
 // content hashes of its rows.
 type stored struct {
 	columns map[string]map[string]string
@@ -37,8 +37,8 @@ type stored struct {
 
 func (h stored) has(table string) bool { return h.columns[table] != nil }
 
-// misordered reports that the tables of a stream have another order than is wanted, or that putting them into it was
-// not finished.
+// misordered reports whether the tables of a stream have another order than is wanted, or were not
+// completely put into it.
 func (h stored) misordered(s *catalog.Stream) bool {
 	return s.OrderedBy != "" && (h.has(firstStagingTable(s)) ||
 		slices.ContainsFunc(orderedTables(s), func(t orderedTable) bool {
@@ -50,25 +50,27 @@ func (h stored) needs(t orderedTable, s *catalog.Stream) bool {
 	return h.has(t.name) && h.orders[t.name] != sortingColumns(s)
 }
 
-// orderedTable is a table of a stream, how it is made under another name, and what of it is copied: _latest without the
-// rows that are replaced, since in another order they might no longer be.
+// orderedTable is a table of a stream, how it is made under another name, and whether only its current rows are copied
+// (final). They are for _latest: rows that are replaced there might not be replaced in another order.
 type orderedTable struct {
 	name   string
 	create string
 	final  string
 }
 
-// orderedTables are the tables of a stream whose order the catalog decides.
+// orderedTables returns the tables of a stream whose order the catalog decides.
 func orderedTables(s *catalog.Stream) []orderedTable {
 	latest, versions := s.Name+"_latest", s.Name+"_versions"
 	return []orderedTable{
-		{versions, createStored(versions+orderedSuffix, s, "MergeTree", "Storage behind the view "+s.Name+"_history"), ""},
-		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name),
+		{versions, createStored(versions+orderedSuffix, s, "MergeTree",
+			"Storage behind the view "+s.Name+"_history"), ""},
+		{latest, createStored(latest+orderedSuffix, s, "ReplacingMergeTree(_version)",
+			"Storage behind the view "+s.Name),
 			" FINAL"},
 	}
 }
 
-// orderStatements are the statements that put the tables of a stream into order.
+// orderStatements returns the statements that put the tables of a stream into order.
 func (h stored) orderStatements(d dialect, s *catalog.Stream) (statements []string) {
 	statements = h.renameStaging(d, s)
 	for _, t := range orderedTables(s) {
@@ -80,8 +82,8 @@ func (h stored) orderStatements(d dialect, s *catalog.Stream) (statements []stri
 	return statements
 }
 
-// renameStaging gives the staging table its new name. Where both are there, the old one was made after the new one, and
-// nobody uses it.
+// renameStaging returns the statements that give the staging table its new name. If both tables exist, the old one was
+// made after the new one, and nobody uses it.
 func (h stored) renameStaging(d dialect, s *catalog.Stream) []string {
 	drop := d.everywhere(dropTable(firstStagingTable(s)))
 	if h.has(stagingTable(s)) {
@@ -91,7 +93,7 @@ func (h stored) renameStaging(d dialect, s *catalog.Stream) []string {
 		parts{"on_cluster": d.onCluster, "from": firstStagingTable(s), "to": stagingTable(s)}), drop}
 }
 
-// copyTable are the statements that copy a table into its order. They are repeated together.
+// copyTable returns the statements that copy a table into its order. They are repeated together.
 func (h stored) copyTable(d dialect, t orderedTable, s *catalog.Stream) []string {
 	columns := slices.DeleteFunc(storedColumns(s), func(c column) bool { return h.columns[t.name][c.name] == "" })
 	create := strings.Replace(t.create, hashComment(s), earlierHashComment, 1) // the hashes are copied as they are
@@ -100,7 +102,7 @@ func (h stored) copyTable(d dialect, t orderedTable, s *catalog.Stream) []string
 			parts{"table": t.name, "suffix": orderedSuffix, "columns": joinNames(columns), "final": t.final})}
 }
 
-// countCopied counts what was to be copied of a table, and what was.
+// countCopied counts the rows that were to be copied of a table, and those that were copied.
 func countCopied(t orderedTable) string {
 	return sql("SELECT (SELECT count() FROM $table$final), (SELECT count() FROM $table$suffix)",
 		parts{"table": t.name, "final": t.final, "suffix": orderedSuffix})
@@ -127,10 +129,10 @@ type holder struct {
 	leases map[string]*Lease
 }
 
-// end gives the leases back. err is how the work under them ended.
+// end gives the leases back. err is the result of the work under them.
 func (h holder) end(ctx context.Context, err error) error {
 	for _, l := range h.leases {
-		err = errors.Join(err, l.Expire(context.WithoutCancel(ctx))) // what dead runs left is for the next holder
+		err = errors.Join(err, l.Expire(context.WithoutCancel(ctx))) // the next holder finishes what dead runs left
 	}
 	return err
 }
@@ -148,7 +150,7 @@ func (h holder) order(ctx context.Context) error {
 			return err
 		}
 	}
-	// An account may have begun meanwhile. Its run stages nothing any more.
+	// An account may have begun meanwhile. Its run can no longer stage anything.
 	if err := h.takeAndFinish(ctx); err != nil {
 		return err
 	}
@@ -167,8 +169,8 @@ func (h holder) order(ctx context.Context) error {
 
 // store copies a table into its order, and puts the copy in its place.
 func (h holder) store(ctx context.Context, tables stored, t orderedTable) error {
-	h.w.log.Info("storing a table in another order; this takes a while, and the space of the table once more", "table",
-		t.name)
+	h.w.log.Info("copying a table into a new sort order: this takes time, and free disk space of the size of the table",
+		"table", t.name)
 	statements := tables.copyTable(h.w.dialect, t, h.stream)
 	steps := make([]step, len(statements))
 	for i, statement := range statements {
@@ -192,7 +194,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 	exchange := exchangeTables(h.w.dialect, t.name)
 	return h.w.retry(ctx, exchange, func() error {
 		now, err := h.w.stored(ctx)
-		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost
+		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost has done it
 			return err
 		}
 		return h.w.conn.Exec(h.w.write(ctx), exchange)
@@ -249,7 +251,7 @@ func (w *Warehouse) await(ctx context.Context, r Run) (*Lease, error) {
 	}
 }
 
-// accountsOf are the accounts that have anything of a stream.
+// accountsOf returns the accounts that have anything of a stream.
 func (w *Warehouse) accountsOf(ctx context.Context, s *catalog.Stream) ([]string, error) {
 	rows, err := w.conn.Query(ctx, sql(`SELECT DISTINCT account FROM
 (
@@ -284,7 +286,7 @@ func (w *Warehouse) refresh(ctx context.Context) error {
 	return nil
 }
 
-// refreshAccount leaves an account alone where nothing is out of date.
+// refreshAccount does this for one stream of one account. It takes no lease if nothing is out of date.
 func (w *Warehouse) refreshAccount(ctx context.Context, account string, s *catalog.Stream) error {
 	state, err := w.state(ctx, account, s.Name, stateDerived)
 	if err != nil {

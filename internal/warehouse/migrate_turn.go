@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrTurnLost says that the process could not tell for a while that it is alive, so that another may change the schema
-// by now. Migrating again goes on where it stopped.
+// ErrTurnLost says that this process could not report for a while that it is alive, so that another one may be changing
+// the schema by now. Migrating again continues where it stopped.
 var ErrTurnLost = errors.New("the upgrade of the schema took too long, and another process may have continued it: run it again")
 
 // createTurns makes the table in which processes say that they change the schema.
@@ -30,10 +30,10 @@ ORDER BY id
 TTL toDateTime(said_at) + toIntervalDay(30)
 COMMENT 'Processes that upgrade the schema: one at a time'`
 
-// schemaTurns is that table.
+// schemaTurns is the name of that table.
 const schemaTurns = "schema_turns_log"
 
-// selectTurns are the other processes that have the turn, or want it, by a table of that form.
+// selectTurns selects the other processes that have the turn or want it, from a table of that form.
 func selectTurns(table string) string {
 	return sql(`SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
 FROM $table FINAL WHERE over = 0 AND id != {id:UUID}`, parts{"table": table})
@@ -41,13 +41,16 @@ FROM $table FINAL WHERE over = 0 AND id != {id:UUID}`, parts{"table": table})
 
 var turnColumns = columns("id UUID, owner String, over UInt8, version UInt64")
 
-// turn is the right to change the schema. Of two that ask for it at once none or one gets it: each says so first and
-// then looks for others, so that at least one of them sees the other, and whoever sees another steps back. A lease of a
-// stream, of which two may believe for a moment that they have it, would not do: DDL of two processes gets in each
-// other's way, and rows are copied twice. A dead process is known as that of a lease is (sightings, isGone).
+// turn is the right to change the schema. If two processes ask for it at once, one of them gets it or none. Each
+// first says that it asks, and then looks for others. So at least one of them sees the other, and whoever sees
+// another one steps back.
+//
+// A lease of a stream would not do, since two processes may believe for a moment that they have it. DDL of two
+// processes gets in each other's way, and rows would be copied twice. A dead process is recognised in the same way as
+// with a lease (sightings, isGone).
 type turn struct {
 	w       *Warehouse
-	table   string // where processes say so
+	table   string // in which processes say so
 	id      uuid.UUID
 	version uint64
 }
@@ -81,7 +84,8 @@ func (w *Warehouse) migrateAll(ctx context.Context) ([]string, error) {
 	return statements, mayNot(err)
 }
 
-// inTurn does something while no other process changes the schema. ctx is cancelled where another may do so after all.
+// inTurn calls do while no other process changes the schema. It cancels the context of do when another one may do
+// so after all.
 func (w *Warehouse) inTurn(ctx context.Context, do func(context.Context) error) error {
 	if err := w.prepareTurns(ctx); err != nil {
 		return err
@@ -118,7 +122,7 @@ func (w *Warehouse) prepareTurns(ctx context.Context) error {
 	return nil
 }
 
-// makeDatabase makes the database, where it is not there.
+// makeDatabase creates the database if it does not exist.
 func (w *Warehouse) makeDatabase(ctx context.Context) error {
 	create := w.createDatabase()
 	if err := w.retry(ctx, create, func() error { return w.admin.Exec(ctx, create) }); err != nil {
@@ -175,7 +179,8 @@ func (t *turn) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := t.store(ctx, true); err != nil {
-		t.w.log.Warn("could not release a turn: other processes wait for up to a minute", "table", t.table, "error", err)
+		t.w.log.Warn("could not release a turn: other processes wait for up to a minute",
+			"table", t.table, "error", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"dealhouse/schema"
 )
 
-// numberedMigrations are the files in schema/, as this dialect applies them.
+// numberedMigrations returns the files in schema/, as this dialect applies them.
 func numberedMigrations(d dialect) ([]migration, error) {
 	names, err := fs.Glob(schema.Files, "*.sql")
 	if err != nil {
@@ -52,8 +52,8 @@ func splitStatements(text string) []string {
 	return statements
 }
 
-// wantedStreams are the tables and views that follow from the catalog, as a new database gets them, and the views over
-// them.
+// wantedStreams returns the statements for the tables and views that follow from the catalog, as a new database gets
+// them, and for the views over them.
 func wantedStreams(d dialect) (migration, error) {
 	m := migration{version: streamsVersion, name: "streams", statements: wantedTables(d)}
 	for _, s := range catalog.All() {
@@ -75,14 +75,14 @@ func wantedStreams(d dialect) (migration, error) {
 	return m, nil
 }
 
-// retired drops what earlier versions had and no version needs any more. It comes last, when no view reads that any
-// more.
+// retired drops what earlier versions had and no version needs any more. It comes last, when no view reads
+// these any more.
 var retired = []string{
 	"DROP VIEW IF EXISTS payout_changed_transactions", "DROP VIEW IF EXISTS payout_changed_keys",
 	"DROP TABLE IF EXISTS transaction_decisions_log SYNC",
 }
 
-// wantedTables are the statements of wantedStreams that make tables: the first ones.
+// wantedTables returns the statements of wantedStreams that make tables. They are the first ones.
 func wantedTables(d dialect) (statements []string) {
 	for _, s := range catalog.All() {
 		statements = append(statements, createTables(d, s)...)
@@ -90,7 +90,7 @@ func wantedTables(d dialect) (statements []string) {
 	return statements
 }
 
-// createTables are the statements that make the tables of a stream.
+// createTables returns the statements that make the tables of a stream.
 func createTables(d dialect, s *catalog.Stream) []string {
 	statements := []string{d.lasting(createLatest(s)), createStaging(d, s)}
 	if s.History {
@@ -105,7 +105,7 @@ func createTables(d dialect, s *catalog.Stream) []string {
 	return statements
 }
 
-// createViews are the statements that make the views of a stream.
+// createViews returns the statements that make the views of a stream.
 func createViews(d dialect, s *catalog.Stream) []string {
 	statements := []string{d.lasting(createView(s))}
 	if s.AllView != "" {

@@ -17,12 +17,12 @@ const (
 	ModeReferences  = "references"  // single records, by their own addresses
 )
 
-// mode is what a run of a mode tells about its stream. Every condition on modes is made from this table.
+// mode says what the runs of a mode tell about their stream. Every condition on modes is made from this table.
 type mode struct {
 	name   string
 	whole  bool // it reads the whole list, and can say which rows the list no longer has
 	inStep bool // it brings the stream in step with the API; the others load single records and say nothing of the rest
-	fresh  bool // it says how fresh the stream is: a range of the past does not, and a person is there to see how it ends
+	fresh  bool // it says how fresh the stream is; a range of the past does not, and a person sees how it ends
 	window bool // it is one of many runs that together read a range
 }
 
@@ -37,7 +37,7 @@ var modes = []mode{
 	{name: ModeReferences},
 }
 
-// modesThat lists modes.
+// modesThat lists the names of the modes for which are is true.
 func modesThat(are func(mode) bool) (names []string) {
 	for _, m := range modes {
 		if are(m) {
@@ -52,14 +52,14 @@ func ReadsWhole(name string) bool {
 	return slices.Contains(modesThat(func(m mode) bool { return m.whole }), name)
 }
 
-// Conditions on the column mode of sync_runs. A run that failed before it had a mode counts as one of any.
+// Conditions on the column mode of sync_runs. A run that failed before it had a mode counts as in step and as fresh.
 var (
 	wholeModes  = "mode IN (" + words(modesThat(func(m mode) bool { return m.whole })) + ")"
 	inStepModes = "mode NOT IN (" + words(modesThat(func(m mode) bool { return !m.inStep })) + ")"
 	freshModes  = "mode NOT IN (" + words(modesThat(func(m mode) bool { return !m.fresh })) + ")"
 )
 
-// words writes words of a table as a list of SQL literals, which is empty where there are none.
+// words writes words of a table as a list of SQL literals. The list is empty if there are no words.
 func words[T ~string](list []T) string {
 	quoted := make([]string, len(list))
 	for i, word := range list {

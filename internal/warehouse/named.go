@@ -9,9 +9,9 @@ import (
 // namedTable is the table of the records that the rows of a stream name.
 func namedTable(s *catalog.Stream) string { return s.Name + "_named" }
 
-// namedBy has the records of other streams that the rows of a stream name: a few thousand, of millions of rows. A
-// record is in it if any version of a row named it. It is found out without a look at what is stored: of
-// two rows about one record, the earliest and the latest of their times are kept.
+// namedBy returns the table of the records of other streams that the rows of a stream name: a few thousand, of millions
+// of rows. A record is in it if any version of a row named it. A run fills it without reading what is stored: if two
+// rows name one record, the latest updatedAt and the earliest time of loading are kept.
 func namedBy(s *catalog.Stream) derived {
 	return derived{
 		table: namedTable(s),
@@ -35,18 +35,20 @@ COMMENT 'Which records of other streams are named by $stream, in any of their ve
 			return []string{x.insertNamedOnce(delta)}
 		},
 		rebuild: func(x script, into string) []string {
-			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)", "account = {account:String} AND ")}
+			return []string{insertNamed(x.Stream, into, x.names["versions"], "any(_run_id)",
+				"account = {account:String} AND ")}
 		},
 	}
 }
 
-// insertNamed collects what the rows of a table name. Parameter: account.
+// insertNamed collects the records that the rows of a table name. Parameter: account.
 func insertNamed(s *catalog.Stream, into, from, run, condition string) string {
 	var each []string
 	for _, f := range s.References() {
 		each = append(each, sql(`SELECT {account:String}, $to, toString(assumeNotNull($named)), max($updated), min(synced_at), $run
 FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
-			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column, "run": run, "from": from,
+			"to": quote(f.RefersTo), "named": f.Column, "updated": s.Fields[s.VersionField()].Column,
+			"run": run, "from": from,
 			"condition": condition,
 		}))
 	}
@@ -54,8 +56,8 @@ FROM $from WHERE $condition$named IS NOT NULL GROUP BY $named`, parts{
 		parts{"into": into, "each": strings.Join(each, "\nUNION ALL\n")})
 }
 
-// insertNamedOnce is insertNamed for a run after the first. It reads the delta once, which is planned in half the time.
-// Of many rows it takes longer, since it compares keys as texts.
+// insertNamedOnce does the same as insertNamed for a run after the first. It reads the delta once, and is planned in
+// half the time. With many rows it takes longer, since it compares keys as texts.
 func (x script) insertNamedOnce(into string) string {
 	s := x.Stream
 	var each []string

@@ -17,12 +17,12 @@ const (
 	NotificationNoted   = "noted"   // there was nothing to send
 )
 
-// NotificationStates are all of them.
+// NotificationStates returns all of them.
 func NotificationStates() []string {
 	return []string{NotificationWaiting, NotificationSent, NotificationDropped, NotificationNoted}
 }
 
-// Notification is a message for a receiver of the configuration, and the record of what it tells.
+// Notification is a message for a receiver of the configuration, and the record of what it reports.
 type Notification struct {
 	Receiver string
 	ID       uuid.UUID // equal ones are the same message
@@ -30,7 +30,7 @@ type Notification struct {
 	Event    string    // "" is none: there is nothing to send
 	Account  string    // "" is several, or none
 	Streams  []string
-	Subjects []string // what it tells: + and what has begun, - and what has ended
+	Subjects []string // what it reports: "+" and what has begun, "-" and what has ended
 	Title    string
 	Text     string
 	State    string
@@ -42,25 +42,25 @@ type Notification struct {
 	queued uint64
 }
 
-// ReceiverState is how the messages of a receiver stand.
+// ReceiverState says what became of the messages of a receiver.
 type ReceiverState struct {
 	Receiver string
 	Waiting  uint64
-	Oldest   *time.Time // when the oldest that waits was noticed
+	Oldest   *time.Time // when the oldest waiting one was noticed
 	LastSent *time.Time
 	Sent     uint64
 	Dropped  uint64
-	Attempts uint32 // of the first that waits
-	Error    string // of the first that waits
+	Attempts uint32 // of the first waiting one
+	Error    string // of the first waiting one
 }
 
 var notificationColumns = columns("receiver String, id UUID, queued UInt64, at DateTime64(3), event String, account String, streams Array(String), subjects Array(String), title String, text String, " +
 	"state String, attempts UInt32, next_at DateTime64(3), error String, ended_at Nullable(DateTime64(3)), version UInt64")
 
-// newestQueued is the last place in the order of messages.
+// newestQueued is the last place that is taken in the order of messages.
 const newestQueued = "max(greatest(queued, version))"
 
-// QueueNotifications adds messages in their order, all of them or none. One that is there already stays as it is.
+// QueueNotifications adds messages in their order, all of them or none. One that is stored already is not changed.
 func (w *Warehouse) QueueNotifications(ctx context.Context, all []Notification) error {
 	w = w.common()
 	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
@@ -73,7 +73,7 @@ func (w *Warehouse) QueueNotifications(ctx context.Context, all []Notification) 
 	return w.insertNotifications(ctx, all, 0)
 }
 
-// SettleNotifications writes what became of messages.
+// SettleNotifications stores what became of messages.
 func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification) error {
 	w = w.common()
 	_, next, err := w.timeAfter(ctx, newestQueued, "notifications_log")
@@ -86,8 +86,8 @@ func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification
 func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
 	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
 		for _, n := range all {
-			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...),
-				append([]string{}, n.Subjects...), n.Title, n.Text,
+			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account,
+				append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
 				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
 				return err
 			}
@@ -100,14 +100,14 @@ func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification,
 	return nil
 }
 
-// selectTold reads what each receiver was told to have begun and not yet to have ended. Equal rows do no harm, so it
-// needs no FINAL.
+// selectTold selects the subjects of each receiver of which it was told that they began, and not yet that they ended.
+// Equal rows do no harm, so it needs no FINAL.
 const selectTold = `SELECT receiver, substring(said, 2) AS subject
 FROM notifications_log ARRAY JOIN subjects AS said
 GROUP BY receiver, subject
 HAVING NOT max(startsWith(said, '-'))`
 
-// Told is what each receiver was told to have begun and not yet to have ended.
+// Told returns the subjects of each receiver of which it was told that they began, and not yet that they ended.
 func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
 	type row struct{ receiver, subject string }
 	rows, err := r.conn.Query(ctx, selectTold)
@@ -134,7 +134,7 @@ func (n *Notification) fields() []any {
 	}
 }
 
-// selectWaiting is the first messages of each receiver that wait.
+// selectWaiting selects the first waiting messages of each receiver.
 var selectWaiting = sql(`SELECT $fields FROM notifications_log FINAL
 WHERE state = $waiting AND {receiver:String} IN ('', receiver)
 ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`,
@@ -157,7 +157,8 @@ ORDER BY queued DESC, receiver LIMIT {limit:UInt64}`
 
 // Notifications lists the last messages of a receiver, or without a name of all, the newest first.
 func (r Reader) Notifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
-	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
+	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver),
+		named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, (*Notification).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading the last notifications: %w", err)
@@ -168,9 +169,10 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
     argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`,
-	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent), "dropped": quote(NotificationDropped)})
+	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent),
+		"dropped": quote(NotificationDropped)})
 
-// Receivers is how the messages of each receiver stand that ever had one.
+// Receivers returns the state of each receiver that ever had a message.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
 	rows, err := r.readOnly.Query(ctx, selectReceivers)
 	all, err := scanned(rows, err, func(s *ReceiverState) []any {
@@ -186,7 +188,7 @@ func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error)
 	return states, nil
 }
 
-// Tables in which processes say that they have a turn, for ClaimTurn.
+// The tables in which processes say that they have a turn, for ClaimTurn.
 const (
 	TurnOfEdges   = "notification_edges_log"   // decides what is told, and stores it
 	TurnOfSending = "notification_sending_log" // sends what waits
@@ -204,7 +206,7 @@ func (w *Warehouse) ClaimTurn(ctx context.Context,
 	return t.release, "", nil
 }
 
-// UnknownField is one that the service sends and the interface does not name.
+// UnknownField is a field that the service sends and its interface does not name.
 type UnknownField struct {
 	Account, Stream, Field string
 	FirstSeen              time.Time // by the clock of the warehouse
@@ -212,7 +214,7 @@ type UnknownField struct {
 
 var unknownFieldColumns = columns("account String, stream String, field String, first_seen DateTime64(3)")
 
-// UnknownFields are all of them, by account, stream and name.
+// UnknownFields returns all of them, by account, stream and name.
 func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field")
 	all, err := scanned(rows, err, func(f *UnknownField) []any {
@@ -225,10 +227,10 @@ func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
 	return all, nil
 }
 
-// mostUnknownFields bounds what is kept of a stream: the names are the service's to choose.
+// mostUnknownFields is how many are kept of one stream. There is a limit because the service chooses the names.
 const mostUnknownFields = 1000
 
-// NoteUnknownFields keeps fields of a stream that are not known yet.
+// NoteUnknownFields stores the fields of a stream that are not known yet.
 func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) error {
 	w = w.At(id.Account)
 	rows, err := w.conn.Query(ctx, "SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {stream:String}", named("account", id.Account), named("stream", id.Stream))
@@ -267,13 +269,13 @@ func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []
 	return nil
 }
 
-// OpenFinding is a finding about payouts that still stands.
+// OpenFinding is a finding about payouts that is still true.
 type OpenFinding struct {
 	Finding
 	FirstSeen time.Time // by the clock of the warehouse
 }
 
-// OpenFindings are those of all accounts, the oldest first.
+// OpenFindings returns those of all accounts, the oldest first.
 func (r Reader) OpenFindings(ctx context.Context) ([]OpenFinding, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail")
 	all, err := scanned(rows, err, func(f *OpenFinding) []any {

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// sale is a page with one transaction, dated so much from now.
+// sale returns a page with one transaction. Its updatedAt is now plus from.
 func sale(status string, from time.Duration) string {
 	at := time.Now().UTC().Add(from).Format(time.RFC3339Nano)
 	return fmt.Sprintf(`[{"id":%q,"status":%q,"updatedAt":%q,"currencyCode":"EUR"}]`, idA, status, at)
@@ -17,9 +17,9 @@ func sale(status string, from time.Duration) string {
 
 const days = 24 * time.Hour
 
-// TestUpstreamTimes reads a transaction again and again, whose updatedAt the service sets as it likes. after is what
-// readers see after each read. Without a wide sample, two of the histories are tried: with a date ahead, and with one
-// that is set back.
+// TestUpstreamTimes reads a transaction repeatedly, while the service sets its updatedAt to various times. after is
+// what readers see after each read. Without a wide sample, two of the histories are tried: with a date ahead, and with
+// one that is set back.
 func TestUpstreamTimes(t *testing.T) {
 	t.Parallel()
 	type read struct {
@@ -83,14 +83,14 @@ func TestVersionsOfTheFuture(t *testing.T) {
 	}
 }
 
-// TestDatedAheadAndCorrectedInOneRun reads a row twice in one run, first dated ahead. For wide samples:
+// TestDatedAheadAndCorrectedInOneRun reads a row twice in one run, first with a date in the future. For wide samples:
 // TestUpstreamTimes corrects dates in another run.
 func TestDatedAheadAndCorrectedInOneRun(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
 	for _, statuses := range [][2]string{{"PENDING", "CONFIRMED"},
-		{"CONFIRMED", "DECLINED"}} { // in the first load, and over a row
+		{"CONFIRMED", "DECLINED"}} { // in the first load, and over a stored row
 		load(t, w, "transactions", Part, sale(statuses[0], 30*days), sale(statuses[1], -time.Minute))
 		if got := text(t, w, "SELECT status FROM transactions"); len(got) != 1 || got[0] != statuses[1] {
 			t.Error(got)
@@ -98,8 +98,8 @@ func TestDatedAheadAndCorrectedInOneRun(t *testing.T) {
 	}
 }
 
-// TestOlderIsCounted counts what a part leaves as it was, and only that. For wide samples: TestStaleReads has reads
-// that are older.
+// TestOlderIsCounted counts the rows of a partial read that are older than the stored ones, and only those. For wide
+// samples: TestStaleReads has reads that are older.
 func TestOlderIsCounted(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// ofPayouts are the views that have rows of transactions or of payouts.
+// ofPayouts matches the views that have rows of transactions or of payouts.
 var ofPayouts = regexp.MustCompile(`^(payout|transaction|confirmation_funnel|daily_|retailers|reference_misses)`)
 
 // fingerprints reads the row sets of the views over transactions and payouts, by view, each time it is called.
@@ -31,7 +31,7 @@ func fingerprints(t *testing.T, w *Warehouse) func() map[string]string {
 		all := map[string]string{}
 		for _, v := range views {
 			columns := map[string]string{"": "*"}
-			if v.Name == "confirmation_funnel" { // what it says of decisions comes from another table than its counts
+			if v.Name == "confirmation_funnel" { // its decisions come from another table than its counts
 				const decided = "'_seen$|_days_to_'"
 				columns = map[string]string{" without decisions": "* EXCEPT " + decided,
 					" of decisions": "account, month, retailer_id, currency_code, COLUMNS(" + decided + ")"}
@@ -61,8 +61,8 @@ func paid(t *testing.T, w *Warehouse) {
 	load(t, w, "payouts", Whole, "["+payout(1, 3, 14)+","+payout(2, 1, 16)+"]")
 }
 
-// changed is a list that stamps A, declines B, moves C to payout 2, takes D out of its payout, has no E any more, and
-// has F for the first time.
+// changed returns a list that puts A into a payout, declines B, moves C to payout 2, takes D out of its payout, no
+// longer has E, and has F for the first time.
 func changed() string {
 	return "[" + transaction(idA, "CONFIRMED", "1", day2, `,"payoutId":1`) + "," +
 		transaction(idB, "DECLINED", "2", day2, `,"payoutId":1`) + "," +
@@ -78,9 +78,9 @@ func payout(id, transactions, cashback int) string {
 }
 
 // TestHalfPublishedByHand attaches the deltas of a run to one table after the other, in both orders of the first two.
-// Every view has to show what it showed before the run or what it shows after it, and nothing else. Runs attach to the
-// versions first; the other order is for wide samples, and so is looking after each of the derived tables and not after
-// every third. For wide samples: TestViewsReadOneTableOfAStream holds for each view what makes it so.
+// Every view must show either what it showed before the run or what it shows after it. Runs attach to the versions
+// first; the other order is for wide samples, and so is reading after each of the derived tables and not after every
+// third. For wide samples: TestViewsReadOneTableOfAStream holds for each view what makes it so.
 func TestHalfPublishedByHand(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -143,7 +143,8 @@ func TestHalfPublishedByHand(t *testing.T) {
 	}
 }
 
-// atLatest calls pause each time when a run is attached to transactions_versions and not yet to transactions_latest.
+// atLatest calls pause each time when a run has been attached to transactions_versions and not yet to
+// transactions_latest.
 type atLatest struct {
 	driver.Conn
 	pause func()
@@ -156,8 +157,8 @@ func (c atLatest) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// TestReadersDuringPublications reads the views of payouts all the time while runs are published, and for certain
-// between the two attachments of each: whatever is read was there before or after one of the runs.
+// TestReadersDuringPublications reads the views of payouts all the time while runs are published, and always once
+// between the two attachments of each. Whatever is read must be the state before or after one of the runs.
 // TestHalfPublishedByHand reads every view between two attachments.
 func TestReadersDuringPublications(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -230,7 +231,7 @@ func TestReadersDuringPublications(t *testing.T) {
 
 var readsTable = regexp.MustCompile(`ReadFrom\w+ \(\w+\.(\w+_(?:latest|versions))\)`)
 
-// TestViewsReadOneTableOfAStream holds warehouse-12 for each view that there is.
+// TestViewsReadOneTableOfAStream checks warehouse-12 for each view.
 func TestViewsReadOneTableOfAStream(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -240,7 +241,7 @@ func TestViewsReadOneTableOfAStream(t *testing.T) {
 	}
 	for _, table := range text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_(latest|versions)$')") {
 		if err := w.exec(t.Context(), "INSERT INTO "+table+
-			" (account) VALUES ('acme')"); err != nil { // of an empty table a plan says nothing
+			" (account) VALUES ('acme')"); err != nil { // the plan of an empty table says nothing
 			t.Fatal(err)
 		}
 	}

@@ -25,38 +25,38 @@ type Options struct {
 	DSN string
 	// TLS are the certificates of connections to a server.
 	TLS TLS
-	// Cluster is the cluster on whose servers the tables are replicated; "": one server, or Cloud. Of a cluster with
-	// several shards, DSN names at least one server each.
+	// Cluster is the cluster on whose servers the tables are replicated; "": one server, or Cloud. If the cluster has
+	// several shards, DSN names at least one server of each.
 	Cluster string
-	// Shards are databases of the one server at DSN, each of which is taken for a shard: for tests of what several shards
-	// do. A cluster has its shards by itself.
+	// Shards are databases of the one server at DSN. Each of them is used as a shard, for tests of what several shards
+	// do. A cluster has shards of its own.
 	Shards []string
 	// Database is made by Migrate when it does not exist; default "dealhouse".
 	Database string
-	// ViewsDatabase is made by Migrate with nothing in it but the views that people ask, each over that of Database; "":
-	// there is none.
+	// ViewsDatabase is made by Migrate. It has nothing but the views that people query, each of which reads the same
+	// view of Database; "": there is none.
 	ViewsDatabase string
 	Logger        *slog.Logger // default: none
 	Metrics       *Metrics     // default: none
-	// Wrap stands between the warehouse and each of its connections: the seam for fault injection and tracing. nil
-	// means nothing in between.
+	// Wrap, if set, wraps each connection of the warehouse, for fault injection and tracing.
 	Wrap func(driver.Conn) driver.Conn
-	// MaxRetryElapsed is how long a statement is tried again that failed for a reason that may pass: a connection that
-	// is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative: no
-	// second attempt.
+	// MaxRetryElapsed is for how long a statement is tried again if it failed for a reason that may pass: a connection
+	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative:
+	// no second attempt.
 	MaxRetryElapsed time.Duration
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
 	// seconds. Default 200ms.
 	Backoff time.Duration
 	// Limits bound what queries of the embedded engine may take. A server has its own.
 	Limits chdb.Limits
-	// Guest, if set, leads to the process that has the embedded engine of DSN open, which is then not opened here.
+	// Guest, if set, connects to the process that has the embedded engine of DSN open. The engine is then
+	// not opened here.
 	Guest *chdb.Guest
 	// Restoring says that the embedded engine is opened to be filled from a backup.
 	Restoring bool
 	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
 	FewRows bool
-	// Downloading, if set, is told how much of the embedded engine has been downloaded, in percent, if it has to be.
+	// Downloading, if set, is called while the embedded engine is downloaded, with the percentage that is done.
 	Downloading func(percent int)
 
 	addresses []string // those of DSN that are to be used; none: all
@@ -71,7 +71,7 @@ type Warehouse struct {
 	migrator
 	owner     owner
 	sightings *sightings
-	shards    *shards // nil where it is not divided
+	shards    *shards // nil if it is not divided
 }
 
 // Open prepares the connections. Nothing is sent to a server before Identify or the first statement; the embedded
@@ -95,15 +95,15 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}
 	if strings.HasPrefix(o.DSN, EmbeddedScheme) {
-		p.dialect.onCluster, p.dialect.alone = "", o.Cluster != "" // of tests with a Keeper: there is no other server
+		p.dialect.onCluster, p.dialect.alone = "", o.Cluster != "" // in tests with a Keeper: there is no other server
 	}
 	w := &Warehouse{pool: p, migrator: migrator{pool: p, told: new(sync.Once)}, owner: newOwner(),
 		sightings: &sightings{now: time.Now}}
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, Downloading: o.Downloading,
-			Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits,
+			Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	return w, nil
 }
 
-// openParts opens the databases that are taken for shards.
+// openParts opens the databases that are used as shards.
 func (w *Warehouse) openParts(ctx context.Context, o Options) error {
 	var all []*Warehouse
 	for _, o.Database = range slices.Clone(o.Shards) {

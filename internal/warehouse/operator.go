@@ -49,7 +49,7 @@ type Action struct {
 	RunID   uuid.UUID // of consent: the run that the guard stopped; otherwise zero
 	Deletes uint64    // of consent: how many rows may be deleted
 	Reason  string    // what the operator wrote
-	Key     string    // by which the same request is known when it comes again; kept as a hash. "" is none
+	Key     string    // recognises the same request when it comes again; kept as a hash. "" is none
 }
 
 // streamID is the stream, or the account, that an action is about.
@@ -104,8 +104,8 @@ func (a *Action) fields() []any {
 	return []any{&a.ID, &a.At, &a.Actor, &a.Via, &a.Action, &a.Account, &a.Stream, &a.RunID, &a.Deletes, &a.Reason}
 }
 
-// EarlierAction is the action that came before under the key of this one; nil when none did. Where the key came with
-// another request, it is a *KeyReusedError.
+// EarlierAction returns the action that came before under the key of this one, or nil if none did. If the key came with
+// another request, it returns a *KeyReusedError.
 func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 	type stored struct {
 		Action
@@ -137,13 +137,13 @@ func (r Reader) Actions(ctx context.Context, limit int) ([]Action, error) {
 	return all, nil
 }
 
-// Directives are the requests of operators that last: pauses and consents.
+// Directives are the requests of operators that stay in force: pauses and consents.
 type Directives struct {
 	Pauses   []Action // in force, of streams and of accounts
 	Consents []Action // not used and not too old; Consent decides whether one still counts
 }
 
-// PauseOf is the pause that keeps a stream from being run, that of its account first; nil when none does.
+// PauseOf returns the pause that keeps a stream from being run, or nil. That of its account comes first.
 func (d Directives) PauseOf(id StreamID) *Action {
 	for _, of := range []StreamID{{id.Account, ""}, id} {
 		for i := range d.Pauses {
@@ -194,8 +194,8 @@ LIMIT 1 BY account, stream, action IN ($pausing)`, parts{
 	})
 }
 
-// GuardedRun is a run that a guard stopped since it would have deleted too much, where no run has read the whole stream
-// since then.
+// GuardedRun is a run that a guard stopped because it would have deleted too much. No run has read the whole
+// stream since then.
 type GuardedRun struct {
 	StreamID
 	RunID     uuid.UUID
@@ -204,12 +204,12 @@ type GuardedRun struct {
 	Deletes   uint64 // rows that it would have deleted
 }
 
-// GuardedRuns are those of all streams.
+// GuardedRuns returns those of all streams.
 func (r Reader) GuardedRuns(ctx context.Context) ([]GuardedRun, error) {
 	return r.guardedRuns(ctx, StreamID{})
 }
 
-// GuardedRun is that of a stream, nil when there is none.
+// GuardedRun returns that of a stream, or nil if there is none.
 func (r Reader) GuardedRun(ctx context.Context, id StreamID) (*GuardedRun, error) {
 	all, err := r.guardedRuns(ctx, id)
 	if err != nil || len(all) == 0 {
@@ -229,8 +229,8 @@ func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, err
 	return all, nil
 }
 
-// selectGuardedRuns reads the last run of each stream that came to the guard. Most streams were never stopped by it, and
-// their runs are not read.
+// selectGuardedRuns reads, for each stream, the last run that reached the guard. Most streams were never stopped by it,
+// and their runs are not read.
 func selectGuardedRuns() string {
 	return sql(`SELECT account, stream, last.1, last.2, last.3, last.5 FROM
 (
@@ -245,9 +245,10 @@ ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": qu
 		"whole": wholeModes, "not_ahead": notAhead})
 }
 
-// Consent is the consent of an operator to what a run of a stream is about to delete; nil when there is none. It counts
-// while no run has come to the guard since the one that it is about, and for a day at most. It is for one run: the run
-// that asks uses it up, whatever it then does, unless only is set: then nothing is written.
+// Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is
+// none. A consent counts for a day at most, and only if no run has reached the guard since the one that it is
+// about. It is for one run: the run that asks uses it up, whatever it then does. If only is set, nothing is
+// written, so it is not used up.
 func (p *pool) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64, only bool) (*Action, error) {
 	d, err := p.Directives(ctx)
 	if err != nil {

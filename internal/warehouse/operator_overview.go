@@ -8,7 +8,7 @@ import (
 // Openings counts what waits for a person besides failed runs.
 type Openings struct {
 	Rejects  map[StreamID]uint64 // rejected records that nothing has replaced since
-	Findings map[string]uint64   // about payouts that still stand, by account
+	Findings map[string]uint64   // open findings about payouts, by account
 }
 
 const countOpenFindings = "SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account"
@@ -38,11 +38,11 @@ func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
 	return o, nil
 }
 
-// Storage is what the database takes of its disk, in bytes.
+// Storage is how much of its disk the database uses, and how much is free, in bytes.
 type Storage struct{ Used, Free uint64 }
 
-// Room on the disk of an embedded warehouse, in bytes. Below LittleRoom it should be looked at, below NoRoom the next
-// load is likely to fail.
+// Limits of the free space on the disk of an embedded warehouse, in bytes. Below LittleRoom somebody should look at it;
+// below NoRoom the next load is likely to fail.
 const (
 	LittleRoom = 2 << 30
 	NoRoom     = 200 << 20
@@ -50,7 +50,7 @@ const (
 
 const selectStorage = `SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks)`
 
-// Storage asks how much room the database takes, and how much is left.
+// Storage asks how much disk space the database uses, and how much is left.
 func (r Reader) Storage(ctx context.Context) (s Storage, err error) {
 	if err := r.conn.QueryRow(ctx, selectStorage).Scan(&s.Used, &s.Free); err != nil {
 		return s, fmt.Errorf("asking the warehouse how much room it takes: %w", err)

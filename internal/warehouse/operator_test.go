@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// act records an action of ops.
+// act records an action in ops.
 func act(t *testing.T, w *Warehouse, action, account, stream string) Action {
 	t.Helper()
 	return actAs(t, w, Action{Action: action, Account: account, Stream: stream})
@@ -26,7 +26,7 @@ func actAs(t *testing.T, w *Warehouse, a Action) Action {
 	return done
 }
 
-// The last word on a stream, and on its account, says whether it is paused.
+// The last action on a stream, and on its account, says whether it is paused.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -71,7 +71,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// The same request is known by its key when it comes again, and by its user's key alone.
+// A repeated request is recognized by the key of its user. The same key of another user is another key.
 func TestActionKeys(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -107,7 +107,7 @@ func TestActionKeys(t *testing.T) {
 	}
 }
 
-// A consent is for one run, for the run that a guard stopped last, and for a day.
+// A consent is for one run: for the run that a guard stopped last. It is valid for a day.
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -148,7 +148,7 @@ func TestConsent(t *testing.T) {
 	run(OutcomeSuccess, 0)
 	guarded(uuid.Nil)
 	stopped := run(OutcomeGuarded, 300)
-	run(OutcomeFailed, 0) // it did not come to the guard
+	run(OutcomeFailed, 0) // it did not reach the guard
 	run(OutcomeGuarded, 0)
 	guarded(stopped)
 	asks("nobody has agreed", false, false)

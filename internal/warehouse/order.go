@@ -4,15 +4,16 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A stream may be ordered by a time of its rows before their key (catalog-10), so that what asks for some days reads no
-// others. The time is part of what tells two stored rows apart. Where it changes, the row moves: the run that loads it
-// leaves a mark at its old position, in the same part as the new row, and so readers see one of the two.
+// A stream may be ordered by a time of its rows before their key (catalog-10), so that a query for some days reads no
+// others. Two stored rows are then the same only if their times are equal, too. If the time of a row changes, the row
+// moves: the run that loads it leaves a mark at its old position, in the same part as the new row, and so readers see
+// one of the two.
 
-// markedMoved is what _deleted says of a position that its row has left. No view has such a row. _versions has none at
-// all, since there nothing is replaced.
+// markedMoved is the value of _deleted at a position that its row has left. No view shows such a row. _versions has
+// none at all, since nothing is replaced there.
 const markedMoved = "2"
 
-// sortingColumns are the columns by which the rows of a stream are stored.
+// sortingColumns returns the columns by which the rows of a stream are stored.
 func sortingColumns(s *catalog.Stream) string {
 	if s.OrderedBy != "" {
 		return "account, " + s.OrderedBy + ", " + keyNames(s)
@@ -20,11 +21,12 @@ func sortingColumns(s *catalog.Stream) string {
 	return "account, " + keyNames(s)
 }
 
-// stagingTable is the name of the staging table of a stream.
+// stagingTable returns the name of the staging table of a stream.
 //
-// It changes with each way of storing a stream that older binaries cannot keep up: they stage nothing any more, and so
-// publish nothing, however long they have been running. To give a stream its order was the first such change. To add a
-// derived table is another: products have had one since the changes of their prices are kept.
+// The name changes whenever a stream is stored in a new way that older binaries cannot maintain. They then find no
+// table to stage in, and so publish nothing, however long they have been running. The first such change gave a
+// stream its order. Another one is to add a derived table: products got theirs when the changes of their prices
+// were first kept.
 func stagingTable(s *catalog.Stream) string {
 	if s.OrderedBy != "" || s.Child != nil {
 		return s.Name + "_2_staging"
@@ -32,13 +34,13 @@ func stagingTable(s *catalog.Stream) string {
 	return s.Name + "_staging"
 }
 
-// firstStagingTable is the name that it had at first.
+// firstStagingTable returns the name that it had at first.
 func firstStagingTable(s *catalog.Stream) string { return s.Name + "_staging" }
 
 // createStored makes a table of rows of a stream.
 //
-// The key that begins with a time may be NULL. Only so does a condition on that column reach the order, for index
-// analysis sees through no expression that gives NULL a value.
+// A key that begins with a time is nullable. Only then can a condition on that column use the order: the index analysis
+// does not see through an expression that replaces NULL by a value.
 func createStored(table string, s *catalog.Stream, engine, comment string) string {
 	if s.OrderedBy == "" {
 		return createTable(table, storedColumns(s), engine, sortingKey(s), comment)
@@ -46,12 +48,14 @@ func createStored(table string, s *catalog.Stream, engine, comment string) strin
 	defs := columnDefs(storedColumns(s))
 	defs = append(defs, sql("INDEX by_key $key TYPE bloom_filter(0.001) GRANULARITY 1", parts{"key": keyNames(s)}))
 	for _, column := range s.LookedUpBy {
-		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1", parts{"column": column}))
+		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1",
+			parts{"column": column}))
 	}
 	return createTableOf(table, defs, engine, sortingKey(s)+"\nSETTINGS allow_nullable_key = 1", comment)
 }
 
-// position is the column position of a table of changes: where the stored row is, if there is one.
+// position returns the columns position and moved of a table of changes. position is where the stored row is, if
+// there is one.
 func (x script) position() string {
 	if x.Stream.OrderedBy == "" {
 		return ""
@@ -59,8 +63,9 @@ func (x script) position() string {
 	return ", position " + x.Stream.Fields[x.Stream.OrderField()].ColumnType() + ", moved UInt8"
 }
 
-// stored is a condition on rows of the account in _latest: those of the keys in the table of changes for which the
-// other condition holds. It reads the positions at which they are, and no others. NULL is never IN a list.
+// stored returns a condition on rows of the account in _latest: that their keys are in the table of changes, and
+// condition is true there. It reads only the positions at which these rows are. NULL is never IN a list, so rows
+// without a time need a condition of their own.
 func (x script) stored(condition string) string {
 	if x.Stream.OrderedBy == "" {
 		return x.render("$key IN (SELECT $key FROM $changes WHERE $condition)", parts{"condition": condition})
@@ -70,7 +75,7 @@ func (x script) stored(condition string) string {
 		parts{"ordered_by": x.Stream.OrderedBy, "condition": condition})
 }
 
-// createMoves makes the table that is attached to _latest instead of the delta where rows have moved.
+// createMoves makes the table that is attached to _latest instead of the delta if rows have moved.
 func (x script) createMoves() string {
 	return x.dialect.createDelta(x.names["latest"], x.names["moves"], createLatest(x.Stream))
 }
@@ -79,8 +84,8 @@ func (x script) copyDelta() string {
 	return x.render("INSERT INTO $moves SELECT * FROM $delta", nil)
 }
 
-// insertMarks marks the positions that rows have left. A mark replaces the row that was there, and the version of the
-// row is above that of the mark.
+// insertMarks marks the positions that rows have left. A mark replaces the row that was there. The row at its new
+// position has a version above that of the mark.
 func (x script) insertMarks() string {
 	return x.render(`INSERT INTO $moves (account, $key, $ordered_by, synced_at, _version, _deleted, _run_id)
 SELECT account, $key, $ordered_by, $merged_at, _version + 1, $moved, {run:UUID}

@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// saleAt is a transaction; no time of the sale where sold is "".
+// saleAt returns a transaction; without a time of sale if sold is "".
 func saleAt(id, sold, status, updated string) string {
 	at := ""
 	if sold != "" {
@@ -22,7 +22,7 @@ func saleAt(id, sold, status, updated string) string {
 
 func sales(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
 
-// derivedHold wants every derived table of the transactions to be as if it were made anew.
+// derivedHold checks that every derived table of the transactions is as if it had just been rebuilt.
 func derivedHold(t *testing.T, w *Warehouse) {
 	t.Helper()
 	wrong, err := w.CheckDerived(t.Context(), StreamID{"acme", "transactions"})
@@ -31,8 +31,8 @@ func derivedHold(t *testing.T, w *Warehouse) {
 	}
 }
 
-// TestMovedSale changes the time of a sale, there and back, also to none, and lets it vanish and come back. Without a
-// wide sample, it is changed there and back, and the derived tables are compared after every fourth run only.
+// TestMovedSale changes the time of a sale, there and back, also to none, and makes the sale vanish and come back.
+// Without a wide sample, it is changed there and back, and the derived tables are compared after every fourth run only.
 func TestMovedSale(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -42,7 +42,7 @@ func TestMovedSale(t *testing.T) {
 		saleAt(idB, day1, "PENDING", updated(1)), saleAt(idC, "", "PENDING", updated(1))))
 	type want struct {
 		changes Changes
-		sold    string // of A, as the view shows it; "gone" when it does not
+		sold    string // of A, as the view shows it; "gone" if it does not
 		history int    // versions of A
 	}
 	other := saleAt(idB, day1, "PENDING", updated(1)) + "," + saleAt(idC, "", "PENDING", updated(1))
@@ -84,7 +84,7 @@ func TestMovedSale(t *testing.T) {
 		if d := cmp.Diff(test.want.changes, load(t, w, "transactions", test.scope, sales(test.rows))); d != "" {
 			t.Errorf("%s: %s", test.name, d)
 		}
-		if i%2 == 1 { // as merges leave it, or as they find it
+		if i%2 == 1 { // as merges leave it, or before they run
 			must(t, w.exec(t.Context(), "OPTIMIZE TABLE transactions_latest FINAL"))
 		}
 		if i%4 == 0 || enginetest.Wide() {
@@ -99,7 +99,7 @@ func TestMovedSale(t *testing.T) {
 			"'"); n[0] != fmt.Sprint(test.want.history) {
 			t.Errorf("%s: %s versions", test.name, n[0])
 		}
-		// Every view of whole rows, and one row a key in the storage but for the marks.
+		// Each key must have one row in the storage, apart from the marks.
 		if bad := text(t, w, "SELECT id FROM transactions_latest FINAL WHERE _deleted != 2 GROUP BY id HAVING count() != 1"); len(bad) > 0 {
 			t.Errorf("%s: rows at two positions: %v", test.name, bad)
 		}
@@ -112,7 +112,7 @@ func TestMovedSale(t *testing.T) {
 	}
 }
 
-// TestMovedSaleIsRecovered lets a run that moves a sale die between its attachments: after each in a wide sample, else
+// TestMovedSaleIsRecovered makes a run that moves a sale die between its attachments: after each in a wide sample, else
 // after that to the versions and that to the keys. For wide samples: TestRecover has a run that dies between its
 // attachments, TestMovedSale sales that move.
 func TestMovedSaleIsRecovered(t *testing.T) {
@@ -160,8 +160,8 @@ func TestMovedSaleIsRecovered(t *testing.T) {
 	}
 }
 
-// TestDerivedOutOfDate lets a run be published that names no derived table, as one of an older binary does: the next
-// holder of the lease notices, and makes them anew. For wide samples: TestRebuild mends tables that are wrong.
+// TestDerivedOutOfDate publishes a run whose intent names no derived table, as that of an older binary. The next holder
+// of the lease notices that, and rebuilds them. For wide samples: TestRebuild mends tables that are wrong.
 func TestDerivedOutOfDate(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -194,12 +194,12 @@ func TestDerivedOutOfDate(t *testing.T) {
 	}
 	upToDate()
 	load(t, w, "transactions", Part, sales(saleAt(idA, "2026-01-01T10:00:00Z", "CONFIRMED",
-		"2026-02-01T01:00:00Z"))) // most of them it leaves alone
+		"2026-02-01T01:00:00Z"))) // it leaves most of them unchanged
 	upToDate()
-	// The newer of two intents names them all, and comes second.
+	// The newer of two intents names them all, and is carried out second.
 	publishOld(false, saleAt(idB, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"))
 	publishOld(true, saleAt(idC, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"))
-	wrong, err := w.CheckDerived(t.Context(), id) // finishes both, and mends nothing
+	wrong, err := w.CheckDerived(t.Context(), id) // finishes both, and repairs nothing
 	if err != nil || len(wrong) == 0 {
 		t.Errorf("a run that left the derived tables out is not noticed: %v %v", wrong, err)
 	}
@@ -210,7 +210,7 @@ func TestDerivedOutOfDate(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// What is wrong for any other reason is found by a run that reads everything, and mended on demand.
+	// What is wrong for any other reason is found by a run that reads everything, and repaired on demand.
 	for _, mend := range []func(){
 		func() {
 			load(t, w, "transactions", Whole, sales(saleAt(idA, "2026-01-01T10:00:00Z", "PENDING", "2026-02-01T00:00:00Z"),
@@ -228,8 +228,8 @@ func TestDerivedOutOfDate(t *testing.T) {
 	}
 }
 
-// TestDayReadsLittle holds that conditions of the public view on the time of the sale and on the id reach the order and
-// the indices of the storage, also while many small parts lie over a large one.
+// TestDayReadsLittle checks that the public view passes conditions on the time of sale and on the id to the order and
+// the indices of the storage, also while there are many small parts beside a large one.
 func TestDayReadsLittle(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -261,7 +261,7 @@ FROM numbers(100000) WHERE %d = 0 OR cityHash64(number, %d) %% 1000 = 0`, i+1, i
 	}
 }
 
-// granules is how many granules a query reads.
+// granules returns how many granules a query reads.
 func granules(t *testing.T, w *Warehouse, query string) (sum int) {
 	t.Helper()
 	rows, err := w.conn.Query(t.Context(), "EXPLAIN ESTIMATE "+query)
@@ -283,8 +283,8 @@ func granules(t *testing.T, w *Warehouse, query string) (sum int) {
 	return sum
 }
 
-// TestRowsOfNoListAreNotCounted reads a sale by its own address that no list has: no view has it, and it is not
-// counted. For wide samples: TestUnlisted reads a row by its address.
+// TestRowsOfNoListAreNotCounted reads a sale by its address that is in no list: no view has it, and it is not counted.
+// For wide samples: TestUnlisted reads a row by its address.
 func TestRowsOfNoListAreNotCounted(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

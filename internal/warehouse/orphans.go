@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// dropOrphans drops what belongs to no run that is alive or to be continued, of any account.
+// dropOrphans drops what runs of any account have left behind, if they are neither alive nor to be continued.
 func (r recovery) dropOrphans(ctx context.Context) error {
 	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
 	staged, err := r.stagedRuns(ctx)
@@ -31,12 +31,12 @@ func (r recovery) dropOrphans(ctx context.Context) error {
 	return nil
 }
 
-// aliveRuns are the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those that
-// sync_runs has as running in other accounts: under one lease a backfill stages many.
+// aliveRuns returns the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those
+// that sync_runs has as running in other accounts: a backfill stages many under one lease.
 //
-// A lease counts for a day after its last beat, or before it, since a clock that was wrong may have written it. A
-// backfill that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its owner
-// may only be slow, and the account's next holder clears up.
+// A lease counts for a day after its last beat, and for a day before it, since a clock that was wrong may have written
+// it. A backfill that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its
+// owner may only be slow, and the account's next holder cleans up.
 func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
 	alive := map[string]bool{}
 	for _, query := range selectAliveRuns {
@@ -52,7 +52,7 @@ func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
 	return alive, nil
 }
 
-// stagedRuns are the runs that have a staging partition or a table of their own.
+// stagedRuns returns the runs that have a staging partition or a table of their own.
 func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	stream := r.Stream.Name
 	prefixes := []string{stream + "_changes_", stream + "_delta_", stream + "_moves_", stream + "_changed_"}
@@ -71,7 +71,8 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(texts))
 	for i, text := range texts {
 		if ids[i], err = uuid.Parse(text); err != nil {
-			return nil, fmt.Errorf("a table that a dead run left behind has an unreadable identifier, %s: %w", text, err)
+			return nil, fmt.Errorf("a table that a dead run left behind has an unreadable identifier, %s: %w", text,
+				err)
 		}
 	}
 	return ids, nil

@@ -14,11 +14,11 @@ const (
 	OutcomeIncomplete = "incomplete"
 )
 
-// outcome is what a run that ended so means for others. Every condition on outcomes is made from this table.
+// outcome says what a run that ended in this way means for others. Every condition on outcomes is made from this table.
 type outcome struct {
 	name      string
 	published bool // readers see what the run has read
-	fault     bool // the run did not do what it was there for
+	fault     bool // the run did not do what it was started for
 }
 
 var outcomes = []outcome{
@@ -32,7 +32,7 @@ var outcomes = []outcome{
 	{name: OutcomeDryRun},
 }
 
-// outcomesThat lists outcomes.
+// outcomesThat lists the names of the outcomes for which are is true.
 func outcomesThat(are func(outcome) bool) (names []string) {
 	for _, o := range outcomes {
 		if are(o) {

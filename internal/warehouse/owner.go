@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner names a process in leases: host/process/nonce. The nonce tells two processes apart that containers gave the
-// same number; all owners of one process have the same.
+// owner names a process in leases: host/process/nonce. The nonce distinguishes two processes to which containers gave
+// the same number. All owners of one process have the same nonce.
 type owner struct {
 	host  string
 	pid   int
@@ -37,11 +37,12 @@ func newOwner() owner {
 // processNonce is made once in the life of a process.
 var processNonce = sync.OnceValue(func() string { return uuid.NewString()[:8] })
 
-// String is the owner as leases and messages have it.
+// String returns the owner as leases and messages show it.
 func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
 
-// isGone reports that the process behind a lease cannot be alive, so that nobody waits for the lease to expire after a
-// crash. An embedded warehouse admits one process at a time, and its guests; a process of this host can be asked for.
+// isGone reports whether the process behind a lease cannot be alive, so that nobody waits for the lease to expire after
+// a crash. Only one process at a time can have an embedded warehouse, with its guests. Of a process on this host, the
+// system can say whether it exists.
 func (w *Warehouse) isGone(name string) bool {
 	if name == w.owner.String() {
 		return false
@@ -51,7 +52,8 @@ func (w *Warehouse) isGone(name string) bool {
 		return parseOwner(name, &other) && other.nonce != w.owner.nonce
 	}
 	var other owner
-	return parseOwner(name, &other) && other.host == w.owner.host && errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
+	return parseOwner(name, &other) && other.host == w.owner.host &&
+		errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
 }
 
 func parseOwner(name string, o *owner) bool {

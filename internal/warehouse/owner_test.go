@@ -11,7 +11,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// Who has the embedded engine open takes everybody else for dead, but for the guests that it has seen.
+// A process that has the embedded engine open counts all others as dead, except the guests that it has seen.
 func TestGuestsAreAlive(t *testing.T) {
 	t.Parallel()
 	w := open(t)

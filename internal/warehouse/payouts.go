@@ -9,17 +9,17 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// PayoutFilter narrows what is read about payouts; zero values do not.
+// PayoutFilter narrows what is read about payouts. Zero values do not narrow it.
 type PayoutFilter struct {
 	Account string
-	// Since leaves out payouts whose period ended before it, and transactions sold before it. What does not say when it
-	// was is kept: nobody can tell that it is older.
+	// Since leaves out payouts whose period ended before it, and transactions sold before it. A row without such a time
+	// is kept: nobody can tell that it is older.
 	Since time.Time
 	// Payout is the id of the only payout to read.
 	Payout *int64
 }
 
-// PayoutTotals are the names of the totals of a payout, in the order of Payout.Reported.
+// PayoutTotals returns the names of the totals of a payout, in the order of Payout.Reported.
 func PayoutTotals() []string {
 	return []string{
 		"total_transactions", "total_gmv", "aov", "total_cashback",
@@ -56,8 +56,8 @@ func (r Reader) Payouts(ctx context.Context, f PayoutFilter) ([]Payout, error) {
 	all, err := scanned(rows, err, func(p *Payout) []any {
 		into := []any{&p.Account, &p.ID, &p.Start, &p.End, &p.Verdict, &p.Mismatches, &p.Currencies, &p.MixedCurrency,
 			&p.Altered, &p.AlteredColumns, &p.AlteredBefore,
-			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported, &p.Loaded, &p.Changed,
-			&p.Moved, &p.Gone, &p.Late, &p.AtStake}
+			&p.AlteredAfter, &p.AlteredAt, &p.FirstSeenAt, &p.CompleteTo, &p.TransactionsReported,
+			&p.Loaded, &p.Changed, &p.Moved, &p.Gone, &p.Late, &p.AtStake}
 		p.AtStakeBy = make([]decimal.Decimal, len(StakeStates()))
 		for i := range p.AtStakeBy {
 			into = append(into, &p.AtStakeBy[i])
@@ -101,7 +101,8 @@ func (t *PayoutTransaction) fields() []any {
 		&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake}
 }
 
-// PayoutTransactions reads the transactions of a payout, those that changed first, then those that were stamped last.
+// PayoutTransactions returns the transactions of a payout: those that changed come first, then those that were stamped
+// last. Among the changed ones, the largest amounts come first.
 func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) (all []PayoutTransaction, err error) {
 	err = r.EachPayoutTransaction(ctx, f, func(t PayoutTransaction) error {
 		all = append(all, t)
@@ -110,7 +111,7 @@ func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) (all []P
 	return all, err
 }
 
-// EachPayoutTransaction hands on what PayoutTransactions reads, one by one.
+// EachPayoutTransaction calls do for each transaction that PayoutTransactions returns.
 func (r Reader) EachPayoutTransaction(ctx context.Context, f PayoutFilter, do func(PayoutTransaction) error) error {
 	where, args := f.conditions("sold_at", "payout_id")
 	rows, err := r.conn.Query(ctx, selectPayoutTransactions(where), args...)
@@ -120,7 +121,7 @@ func (r Reader) EachPayoutTransaction(ctx context.Context, f PayoutFilter, do fu
 	return nil
 }
 
-// OrphanGroup is what payout_orphans holds about one payout that is not there, in one currency.
+// OrphanGroup is what payout_orphans says about one missing payout, in one currency.
 type OrphanGroup struct {
 	Account      string
 	Payout       int64
@@ -131,7 +132,7 @@ type OrphanGroup struct {
 	Certain      bool
 }
 
-// PayoutOrphans reads which payouts transactions speak of that are not there.
+// PayoutOrphans returns the payouts that transactions name and that do not exist.
 func (r Reader) PayoutOrphans(ctx context.Context, f PayoutFilter) ([]OrphanGroup, error) {
 	where, args := f.conditions("sold_at", "payout_id")
 	rows, err := r.conn.Query(ctx, selectPayoutOrphans(where), args...)

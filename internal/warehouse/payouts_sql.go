@@ -7,7 +7,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// conditions is the WHERE of a filter, over the columns that stand for the time and the payout.
+// conditions returns the WHERE of a filter and its parameters. when and payout are the columns of the time
+// and the payout.
 func (f PayoutFilter) conditions(when, payout string) (string, []any) {
 	where, args := []string{"1"}, []any{}
 	if f.Account != "" {
@@ -48,7 +49,7 @@ ORDER BY account, payout_id DESC`, parts{
 	})
 }
 
-// payoutTransactionColumns are those that PayoutTransaction has.
+// payoutTransactionColumns are the columns of which PayoutTransaction has the values.
 const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake`
 

@@ -2,22 +2,22 @@ package warehouse
 
 // States of a transaction that was paid, as payout_transactions has them.
 const (
-	TransactionSame    = "same"    // it stands as it was stamped
-	TransactionChanged = "changed" // its status or an amount is another one
+	TransactionSame    = "same"    // it is as it was stamped
+	TransactionChanged = "changed" // its status or an amount has changed
 	TransactionMoved   = "moved"   // it carries another payoutId, or none
 	TransactionGone    = "gone"    // the service no longer lists it
 )
 
-// TransactionStates are all of them.
+// TransactionStates returns all of them.
 func TransactionStates() []string {
 	return []string{TransactionSame, TransactionChanged, TransactionMoved, TransactionGone}
 }
 
-// Differs reports whether the transaction no longer stands as it was stamped.
+// Differs reports whether the transaction is no longer as it was stamped.
 func (t PayoutTransaction) Differs() bool { return t.State != TransactionSame }
 
-// What an amount at stake is in, as the columns at_stake_* of payout_reconciliation have it: transactions that are
-// still in the payout, by their status, those that are not, and what no transaction explains.
+// Where an amount at stake comes from, as the columns at_stake_* of payout_reconciliation have it: transactions that
+// are still in the payout, by their status; those that are no longer in it; and what no transaction explains.
 const (
 	StakeConfirmed   = "confirmed"
 	StakeDeclined    = "declined"
@@ -28,7 +28,7 @@ const (
 	StakeUnexplained = "unexplained"
 )
 
-// StakeStates are all of them, in the order of Payout.AtStakeBy.
+// StakeStates returns all of them, in the order of Payout.AtStakeBy.
 func StakeStates() []string {
 	return []string{StakeConfirmed, StakeDeclined, StakePending, StakeOther, StakeMoved, StakeGone, StakeUnexplained}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// largeJoin is the number of rows from which both sides of a join are better read in the order of their key than kept
-// in a hash table: memory stays bounded.
+// largeJoin is the number of rows from which on both sides of a join are read in the order of their key and not kept in
+// a hash table, so that memory stays bounded.
 const largeJoin = 500_000
 
 func joinSettings(rows uint64) clickhouse.Settings {
@@ -19,9 +19,9 @@ func joinSettings(rows uint64) clickhouse.Settings {
 	return clickhouse.Settings{"join_algorithm": "full_sorting_merge"}
 }
 
-// Plan compares what the run has staged with what readers see, and counts. Nothing that readers see changes. staged is
-// the number of rows that the run has sent: where the warehouse has another, the run must not go on, since a row that
-// is missing from a snapshot would be deleted.
+// Plan compares what the run has staged with what readers see, and counts the differences. Nothing that readers see
+// changes. staged is the number of rows that the run has sent. If the warehouse has another number, it returns a
+// *StagedError and the run must not continue: a row that is missing from a snapshot would be deleted.
 func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes, error) {
 	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
 	err := w.catchUp(ctx, published(w.Stream)...)
@@ -44,7 +44,7 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 			return err
 		}
 	}
-	// A list that has as many keys as are live, all of them as they are, has each of them.
+	// Every staged row is equal to a live one. A list that has as many keys as there are live rows has all of them.
 	if c.Same = other == 0 && w.Stream.Child == nil && (scope != Whole || c.Distinct == c.Live); c.Same {
 		c.Unchanged = c.Distinct
 		return nil
@@ -55,7 +55,8 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	}
 	steps := []step{{statement: w.script.dropOldChanges()}, {statement: w.script.createChanges()}}
 	if !c.allNew() {
-		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0), settings: joinSettings(compared)})
+		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0),
+			settings: joinSettings(compared)})
 	}
 	if err := w.execAll(ctx, steps, args...); err != nil {
 		return err
@@ -67,12 +68,12 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	return w.count(ctx, c)
 }
 
-// countBefore counts what is staged and what readers see, and compares the count of what is staged with what the run
-// has sent (warehouse-4). It returns the parameters of the comparison, and how many staged rows are not live as they
-// are.
+// countBefore counts what is staged and what readers see, and compares the count of what is staged with what the
+// run has sent (warehouse-4). It returns the parameters of the comparison, and how many staged rows differ from
+// the live ones.
 func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args []any, other uint64, err error) {
 	var now time.Time
-	if w.ServerTime.IsZero() { // the parameters need the warehouse's clock in its place
+	if w.ServerTime.IsZero() { // the parameters then need the warehouse's clock
 		if now, err = w.Now(ctx); err != nil {
 			return nil, 0, err
 		}
@@ -93,8 +94,9 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 	return append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro()))), other, nil
 }
 
-// allNew says that the staged rows were not compared: there is nothing to compare them with, and every one of them is
-// inserted with its own version. The table of changes is empty then. It is worth it only where there are many.
+// allNew says that the staged rows are not compared: there is nothing to compare them with, and every one of them is
+// inserted with its own version. The table of changes is then empty. This is done only for many rows; for few it is
+// not worth it.
 func (c Changes) allNew() bool { return c.First && c.Distinct >= largeFirst }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
@@ -145,7 +147,7 @@ func (w *Writer) count(ctx context.Context, c *Changes) error {
 	return w.conn.QueryRow(ctx, w.script.countOutside()).Scan(&c.Outside)
 }
 
-// args are the parameters that the statements of a comparison and of a delta share.
+// args returns the parameters that the statements of a comparison and of a delta share.
 func (w *Writer) args(now time.Time) []any {
 	return []any{
 		named("account", w.Account), named("run", w.ID.String()),
@@ -153,7 +155,7 @@ func (w *Writer) args(now time.Time) []any {
 	}
 }
 
-// PlannedKeys are the keys of the rows that the run's plan inserts or updates.
+// PlannedKeys returns the keys of the rows that the run's plan inserts or updates.
 func (w *Writer) PlannedKeys(ctx context.Context, c Changes) (map[string]bool, error) {
 	switch {
 	case c.allNew():
@@ -164,7 +166,7 @@ func (w *Writer) PlannedKeys(ctx context.Context, c Changes) (map[string]bool, e
 	return w.keys(ctx, w.script.selectPlannedKeys())
 }
 
-// StagedKeys are the keys of the rows that the run has staged.
+// StagedKeys returns the keys of the rows that the run has staged.
 func (w *Writer) StagedKeys(ctx context.Context) (map[string]bool, error) {
 	return w.keys(ctx, w.script.selectStagedKeys())
 }

@@ -15,15 +15,15 @@ import (
 	"dealhouse/internal/chdb"
 )
 
-// pool is the connections to one database, and how statements are sent over them.
+// pool has the connections to one database, and knows how statements are sent over them.
 type pool struct {
 	Reader
 	conn     driver.Conn // in the database
 	admin    driver.Conn // in the server's default database, to make the database
-	readOnly driver.Conn // refuses whatever writes
+	readOnly driver.Conn // refuses statements that write
 	engine   *chdb.Engine
 	guest    *chdb.Guest // instead of an engine
-	host     *chdb.Host  // of other processes; nil while there can be none
+	host     *chdb.Host  // serves other processes; nil while there can be none
 	stopHost func()
 	database string
 	dialect  dialect
@@ -38,10 +38,10 @@ type pool struct {
 	lagTurn         time.Duration // lagTurn; shorter in tests
 	backoff         time.Duration
 	retries         atomic.Uint64
-	counted         sync.Map // of a StreamID, the uuid.UUID of the run after whose first rejects those of others were counted
+	counted         sync.Map // by StreamID: the run (uuid.UUID) that last had the rejects of other runs counted
 }
 
-// connect opens the connections, those that a caller may wrap included.
+// connect opens the connections. Options.Wrap applies to each of them.
 func (p *pool) connect(o Options) error {
 	addresses := []string{""}
 	p.options = func(database string, readOnly bool) (*clickhouse.Options, error) {
@@ -73,13 +73,13 @@ func (p *pool) connect(o Options) error {
 			conns[i] = p.replicas.pinned[i]
 		}
 	}
-	p.conn, p.admin, p.readOnly = patient{conns[0], p}, patient{conns[1],
-		p}, conns[2] // at the last, a person waits for the answer
+	// The last one does not try again: a person waits for its answer.
+	p.conn, p.admin, p.readOnly = retryingConn{conns[0], p}, retryingConn{conns[1], p}, conns[2]
 	p.Reader = Reader{conn: p.conn, readOnly: p.readOnly}
 	return nil
 }
 
-// reconnect opens the connections again, with the settings of another dialect.
+// reconnect opens the connections again, after the dialect has changed.
 func (p *pool) reconnect() error {
 	before := []driver.Conn{p.conn, p.admin, p.readOnly}
 	if err := p.connect(p.given); err != nil {
@@ -131,7 +131,7 @@ func (p *pool) guestOptions(database string, readOnly bool) (*clickhouse.Options
 	return p.guest.ClickHouseOptions(database), nil
 }
 
-// address is that of the server that is worked with.
+// address returns the address of the server that the pool works with.
 func (p *pool) address() string { return p.replicas.address() }
 
 // Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
@@ -155,24 +155,24 @@ func (p *pool) Close() error {
 	return errors.Join(errs...)
 }
 
-// Engine is the embedded engine, or nil when the warehouse is a server.
+// Engine returns the embedded engine, or nil if the warehouse is a server.
 func (p *pool) Engine() *chdb.Engine { return p.engine }
 
-// Database is the name of the database.
+// Database returns the name of the database.
 func (p *pool) Database() string { return p.database }
 
-// Conn is the connection for statements of other packages, in Database. Of these, queries are tried again when the
-// warehouse cannot do them for the moment, and statements that write are not.
+// Conn returns the connection to Database for statements of other packages. Queries are tried again if the warehouse
+// cannot do them for the moment. Statements that write are not.
 func (p *pool) Conn() driver.Conn { return p.conn }
 
-// ReadOnly is a connection that refuses whatever writes.
+// ReadOnly returns a connection that refuses statements that write.
 func (p *pool) ReadOnly() driver.Conn { return p.readOnly }
 
 // Embedded reports whether it is an embedded engine, in this process or in the one that this one is a guest of.
 func (p *pool) Embedded() bool { return p.engine != nil || p.guest != nil }
 
 // Share lets other processes of the same user work with the embedded engine of this one until Close. lasting says that
-// this process goes on until it is told to end. A server needs no sharing: then nothing is done.
+// this process runs until it is told to end. For a server it does nothing, since a server needs no sharing.
 func (p *pool) Share(lasting bool) error {
 	if p.engine == nil {
 		return nil
@@ -194,7 +194,8 @@ func (p *pool) Ping(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// Now is the warehouse's clock, in UTC with microseconds. Where two hosts must agree on a time, it is this one.
+// Now returns the time of the warehouse's clock, in UTC with microseconds. Where two hosts must agree on a
+// time, they use it.
 func (p *pool) Now(ctx context.Context) (time.Time, error) {
 	var us int64
 	if err := p.conn.QueryRow(ctx, selectTime).Scan(&us); err != nil {

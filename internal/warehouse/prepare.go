@@ -11,22 +11,26 @@ import (
 
 // deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
 // part, which need not be merged (singlePart): that would cost as much again as writing the delta.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows, "min_insert_block_size_bytes": 512 << 20}
+var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows,
+	"min_insert_block_size_bytes": 512 << 20}
 
-// blockRows is the most rows of a delta that are written as one part.
+// blockRows is the largest number of rows of a delta that are written as one part.
 const blockRows = 1 << 20
 
-// largeFirst is from how many rows on the first load of an account is done in a way of its own.
+// largeFirst is the number of rows from which on the first load of an account is done in a different way (allNew).
 const largeFirst = 100_000
 
-// onceSettings are for a delta of the rows of a run, or of as many, that is given each key once, which is counted
-// (countPrepared). A table that replaces rows merges each block that it is given, row by row: half of what writing it costs. It is left out where
+// uniqueKeySettings returns the settings for a delta that gets each key only once, and about as many rows as the run
+// writes. That each key is there once is counted (countPrepared).
 //
-//   - a delta has several blocks: its parts are merged into one afterwards;
+// By default, a table that replaces rows merges each block that is written to it, row by row. That is half of the cost
+// of writing it. It is left out if
+//
+//   - the delta has several blocks: its parts are merged into one afterwards;
 //   - it is a large first load: the delta of 1 million transactions takes 1.7 CPU seconds instead of 5.3. The price: a
-//     query of all rows takes 62 ms of CPU instead of 24, since it merges a part that was never merged, until the engine
-//     has merged it with others.
-func onceSettings(c Changes) clickhouse.Settings {
+//     query of all rows takes 62 ms of CPU instead of 24, since it merges a part that was never merged, until the
+//     engine has merged it with others.
+func uniqueKeySettings(c Changes) clickhouse.Settings {
 	settings := maps.Clone(deltaSettings)
 	if c.allNew() || c.written() > blockRows {
 		settings["optimize_on_insert"] = 0
@@ -34,11 +38,12 @@ func onceSettings(c Changes) clickhouse.Settings {
 	return settings
 }
 
-// childDeltaSettings keep the blocks of a delta that may have several parts small enough for the processor's caches.
+// childDeltaSettings are for a delta that may have several parts. They keep its blocks small enough for the
+// processor's caches.
 var childDeltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
-// Prepare builds the deltas of the run: complete rows, in tables that nobody reads. It returns how many there are, for
-// the intent; where that is not what the plan says, it returns a *DeltaError.
+// Prepare builds the deltas of the run: complete rows, in tables that nobody reads. It returns how many rows each has,
+// for the intent. If these are not as many as the plan says, it returns a *DeltaError.
 func (w *Writer) Prepare(ctx context.Context, c Changes, mergedAt time.Time) (Prepared, error) {
 	err := w.prepare(ctx, c, mergedAt)
 	var prepared Prepared
@@ -57,7 +62,7 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	}
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
 	names := w.script.names
-	err := w.exec(ctx, dropDelta(w.prepared()...)) // of an attempt of another process
+	err := w.exec(ctx, dropDelta(w.prepared()...)) // left by an attempt of another process
 	if err == nil {
 		err = w.fillNew(ctx, []string{names["delta"]}, w.rowSteps(c), args...)
 	}
@@ -89,13 +94,13 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	return w.singleParts(ctx, deltas)
 }
 
-// inOnePart says that each delta is filled by one insert of a few rows, and so has one part: countPrepared sees to it
-// while it counts.
+// inOnePart reports whether each delta is filled by one insert of a few rows, and so has one part. If one has more,
+// countPrepared finds it while it counts.
 func (w *Writer) inOnePart(c Changes) bool {
 	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0) && !w.lacked
 }
 
-// prepared are the tables that Prepare may make.
+// prepared returns the names of the tables that Prepare may make.
 func (w *Writer) prepared() []string {
 	names := w.script.names
 	tables := []string{names["delta"]}
@@ -114,13 +119,13 @@ func (w *Writer) prepared() []string {
 	return tables
 }
 
-// rowSteps make the delta of the stream and fill it with what changes.
+// rowSteps returns the steps that make the delta of the stream and fill it with what changes.
 func (w *Writer) rowSteps(c Changes) []step {
 	if !c.Any() {
 		return nil
 	}
 	settings := joinSettings(c.Distinct + c.Deleted)
-	maps.Copy(settings, onceSettings(c))
+	maps.Copy(settings, uniqueKeySettings(c))
 	steps := []step{{statement: w.script.createDelta()}}
 	if c.Inserted+c.Updated > 0 {
 		steps = append(steps, step{statement: w.script.insertDelta(c), settings: settings})
@@ -131,8 +136,8 @@ func (w *Writer) rowSteps(c Changes) []step {
 	return steps
 }
 
-// moveSteps make what is attached to _latest where rows have moved: the delta, and a mark at each position that a row
-// has left.
+// moveSteps returns the steps that make what is attached to _latest if rows have moved: the delta, and a mark at each
+// position that a row has left.
 func (w *Writer) moveSteps() []step {
 	return []step{
 		{statement: w.script.createMoves()}, {statement: w.script.copyDelta(), settings: deltaSettings},
@@ -140,8 +145,8 @@ func (w *Writer) moveSteps() []step {
 	}
 }
 
-// childSteps make the deltas of the child and of its hashes. Its entries, of all days, are many more than
-// the stream's rows.
+// childSteps returns the steps that make the deltas of the child and of its hashes. The child has far more entries,
+// those of all days, than the stream has rows.
 func (w *Writer) childSteps(c Changes) []step {
 	settings := joinSettings(largeJoin)
 	maps.Copy(settings, childDeltaSettings)
@@ -154,7 +159,7 @@ func (w *Writer) childSteps(c Changes) []step {
 }
 
 // singleParts merges each delta into one part, so that a process which is killed while it attaches leaves all of it or
-// nothing (warehouse-1). Of a small run each has one part already.
+// nothing (warehouse-1). In a small run each delta has one part already.
 func (w *Writer) singleParts(ctx context.Context, deltas []string) error {
 	several, err := w.inParts(ctx, deltas)
 	for _, delta := range several {
@@ -165,7 +170,7 @@ func (w *Writer) singleParts(ctx context.Context, deltas []string) error {
 	return err
 }
 
-// inParts are those of some deltas that have several parts.
+// inParts returns those of the given deltas that have several parts.
 func (w *Writer) inParts(ctx context.Context, deltas []string) ([]string, error) {
 	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(deltas)+"]"))
 	several, err := scanned(rows, err, only[string])
@@ -178,8 +183,7 @@ func (w *Writer) inParts(ctx context.Context, deltas []string) ([]string, error)
 // singlePart merges a delta that has several parts.
 func (w *Writer) singlePart(ctx context.Context, delta string) error {
 	merge := mergeParts(w.dialect.ofRun(delta))
-	// A merge that is under way already, that of an attempt whose connection was lost, makes OPTIMIZE do nothing at
-	// all.
+	// If a merge is already under way, from an attempt whose connection was lost, OPTIMIZE does nothing at all.
 	return w.retry(ctx, merge, func() error {
 		if several, err := w.inParts(ctx, []string{delta}); err != nil || len(several) == 0 {
 			return err

@@ -11,20 +11,22 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Carried is in how many records of a complete run each field had a value.
+// Carried counts in how many records of a complete run each field had a value.
 type Carried struct {
-	Records uint64            // that were read
-	Counted uint64            // of them, those from which on a field is only looked for where none had it
+	Records uint64 // that were read
+	// Counted is how many of them are counted field by field, the first ones. In the rest, a field is only looked for
+	// if no record had it yet.
+	Counted uint64
 	Fields  map[string]uint64 // of the counted records, those with a value, by the JSON name of each field
 }
 
-// CheckFields is the check that no field has vanished: one that nearly every record of the last complete run with it
-// carried, and that no record of this one does. What is often absent never counts as vanished, and nothing does in a
-// stream of a few records.
+// CheckFields is the check that no field has vanished. A field has vanished if nearly every record of the last complete
+// run with it carried it, and no record of this run does. A field that is often absent never counts as vanished, and in
+// a stream of a few records no field does.
 const CheckFields = "fields_kept"
 
 const (
-	fewCarried = 10 // records, below which nothing follows from what they lack
+	fewCarried = 10 // records; of fewer, nothing follows from what they lack
 	nearlyAll  = 9  // of ten records
 )
 
@@ -36,10 +38,10 @@ const vanishedFor = 14 * 24 * time.Hour
 type presence struct {
 	field, scope string
 	usual        bool       // nearly every record of the last complete run that had it carried it
-	missing      *time.Time // since when a complete run has it in no record; nil: it has it
+	missing      *time.Time // since when complete runs have it in no record; nil: they have it
 }
 
-// after is what is known of the field after a complete run in which n of the records carry it.
+// after returns what is known of the field after a complete run that counted c.
 func (p presence) after(c *Carried, now time.Time) presence {
 	n := c.Fields[p.field]
 	switch {
@@ -54,7 +56,7 @@ func (p presence) after(c *Carried, now time.Time) presence {
 	return p
 }
 
-// names are those of the fields, and of those that are stored.
+// names returns the names of the counted fields and of those that are stored, sorted.
 func (c *Carried) names(known []presence) []string {
 	names := slices.Collect(maps.Keys(c.Fields))
 	for _, p := range known {
@@ -64,12 +66,12 @@ func (c *Carried) names(known []presence) []string {
 	return slices.Compact(names)
 }
 
-// selectPresence is what is known of the fields of a stream, for a question that asks for more: a quiet run needs no
-// statement for it alone. Times are in milliseconds, 0 for a field that is not missing.
+// selectPresence is a subquery for what is known of the fields of a stream. It is part of a larger statement, so that a
+// quiet run needs no statement for it alone. Times are in milliseconds, 0 for a field that is not missing.
 const selectPresence = `SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
     FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String}`
 
-// presences are what selectPresence has answered.
+// presences reads what selectPresence has answered.
 func presences(rows [][]any) (known []presence, err error) {
 	for _, row := range rows {
 		p, ok := presence{}, [4]bool{}
@@ -92,7 +94,8 @@ func presences(rows [][]any) (known []presence, err error) {
 
 var presenceColumns = columns("account String, stream String, field String, scope String, usual Bool, missing_since Nullable(DateTime64(3)), noted_at DateTime64(6)")
 
-// fields checks that no field has vanished, and notes what is new about them. It writes nothing where nothing is.
+// fields checks that no field has vanished, and stores what is new about the fields. If nothing is new, it
+// writes nothing.
 func (q *quality) fields(ctx context.Context) error {
 	if q.run.Carried == nil {
 		return nil
@@ -109,7 +112,8 @@ func (q *quality) fields(ctx context.Context) error {
 	var gone []string
 	for _, name := range q.run.Carried.names(known) {
 		stored, there := before[name]
-		p := presence{field: name, scope: q.run.Scope} // of other records, or of a field of another version, nothing follows
+		// Nothing follows from records of another scope, or from a field of another version.
+		p := presence{field: name, scope: q.run.Scope}
 		if _, named := q.run.Carried.Fields[name]; named && there && stored.scope == p.scope {
 			p = stored
 		}
@@ -145,13 +149,13 @@ func (q *quality) notePresence(ctx context.Context, changed []presence) error {
 	return nil
 }
 
-// VanishedField is one that the service used to send, and sends no more.
+// VanishedField is a field that the service used to send and no longer sends.
 type VanishedField struct {
 	Account, Stream, Field string
 	MissingSince           time.Time // by the clock of the warehouse
 }
 
-// VanishedFields are all of them, by account, stream and name.
+// VanishedFields returns all of them, by account, stream and name.
 func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
 	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field")
 	all, err := scanned(rows, err, func(f *VanishedField) []any {

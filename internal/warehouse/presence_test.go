@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A field has vanished when nearly every record of a complete run carried it and none of a later one does; nothing else
-// counts as that.
+// A field has vanished if nearly every record of a complete run had it and no record of a later one has it, and in
+// no other case.
 func TestVanishedFields(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -45,15 +45,15 @@ func TestVanishedFields(t *testing.T) {
 		}
 		wantRows(t, w, "SELECT field FROM vanished_fields ORDER BY field", step.want...)
 	}
-	run.Carried = nil // an incomplete run says nothing of it
+	run.Carried = nil // an incomplete run says nothing about it
 	checks, err := w.CheckQuality(t.Context(), run)
 	if err != nil || slices.ContainsFunc(checks, func(c Check) bool { return c.Name == CheckFields }) {
 		t.Errorf("%+v, %v", checks, err)
 	}
 }
 
-// That a field has vanished is told for two weeks, and listed for as long as it is gone. A field that this version does
-// not name, since its row is of another one, has not vanished.
+// A vanished field is reported for two weeks, and listed for as long as it is gone. A field that this version does not
+// know, since another version recorded it, has not vanished.
 func TestVanishedLongAgo(t *testing.T) {
 	t.Parallel()
 	w := open(t)

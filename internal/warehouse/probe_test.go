@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// biSettings change what a query means or how its result looks, and may come from a tool or from the profile of its
-// user.
+// biSettings change what a query means or how its result looks. They may come from a tool or from the
+// profile of its user.
 var biSettings = []clickhouse.Settings{
 	{},
 	{"join_use_nulls": 1, "select_sequential_consistency": 1},
@@ -27,12 +27,13 @@ var biSettings = []clickhouse.Settings{
 	{"join_use_nulls": 1, "transform_null_in": 1, "join_algorithm": "full_sorting_merge", "data_type_default_nullable": 1},
 }
 
-// wholeProbes asks each view under all settings, with all conditions under the defaults. Without it, each is asked
-// under the defaults and another one, or two others in a wide sample, and under the defaults with all conditions only
-// in that.
+// wholeProbes makes the test query each view under all settings, and with all conditions under the defaults. Without
+// it, each is queried under the defaults and another one, or two others in a wide sample, and under the defaults with
+// all conditions only in that.
 const wholeProbes = "WAREHOUSE_PROBES"
 
-// probesOf are conditions on a column, as its type allows them: equality first, then what reads a part of a column.
+// probesOf returns conditions on a column, as its type allows them: equality first, then those that read only a
+// part of a column.
 func probesOf(c ViewColumn) []string {
 	name := "`" + c.Name + "`"
 	null := []string{name + " IS NULL", name + " IS NOT NULL"}
@@ -62,8 +63,8 @@ func probesOf(c ViewColumn) []string {
 	return equal("1")
 }
 
-// TestViewsUnderEverySetting asks each column of each view what tools ask, under what they set. For wide samples:
-// TestViewsOfRejectsUnderOtherSettings reads some views under others.
+// TestViewsUnderEverySetting queries each column of each view as tools do, under the settings that tools use. For wide
+// samples: TestViewsOfRejectsUnderOtherSettings reads some views under others.
 func TestViewsUnderEverySetting(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -80,7 +81,7 @@ func TestViewsUnderEverySetting(t *testing.T) {
 		rows, err := w.conn.Query(clickhouse.Context(t.Context(), clickhouse.WithSettings(settings)), query)
 		if err == nil {
 			for rows.Next() {
-				continue // what it says is for other tests
+				continue // its content is tested elsewhere
 			}
 			err = errors.Join(rows.Err(), rows.Close())
 		}
@@ -92,8 +93,8 @@ func TestViewsUnderEverySetting(t *testing.T) {
 	const every = 5
 	for at, v := range views {
 		from := asked(t, v)
-		// One condition on each column is asked at once: conditions are pushed down one by one. Two on the same column would
-		// hide what goes wrong where a tool reads only a part of a column, its size or what is NULL.
+		// One condition on each column is tried at once: conditions are pushed down one by one. Two on the same column
+		// would hide errors where a tool reads only a part of a column, its size or its NULLs.
 		var names []string
 		kinds := make([][]string, 7)
 		for _, c := range v.Columns {

@@ -10,33 +10,34 @@ import (
 	"dealhouse/schema"
 )
 
-// A second database may have the views that people ask, and nothing else (Options.ViewsDatabase), so that a BI tool
-// lists no table. Each of its views is one over the view of the same name. It is asked with the rights of the user who
-// made it, so that a reader needs none on the tables. Over several shards it is a table over the view of each, as in
-// the database that is configured. A last view, publicMark, says what they were made for: a binary replaces only what
-// an older one has made, as warehouse-17 has it for the views themselves.
+// A second database may have the views that people query, and nothing else (Options.ViewsDatabase), so that a BI tool
+// lists no table. Each of its views reads the view of the same name. It runs with the rights of the user who made it,
+// so that a reader needs no rights on the tables. Over several shards it is a table over this view of each shard, as in
+// the database that is configured. One more view, publicMark, says what the others were made for: as in warehouse-17, a
+// binary replaces only what an older one has made.
 
 // publicMark is the name of that view.
 const publicMark = "dealhouse_views"
 
-// innerViews are those of which other views are made, and those of the program's own state.
+// innerViews are the views that people do not query: other views are made of them, or they show the
+// program's own state.
 var innerViews = []string{"payout_alterations", "schema_migrations", "service_clock", "sync_state"}
 
-// publicView is a view that people ask.
+// publicView is a view that people query.
 type publicView struct {
 	name       string
 	columns    string // as they are declared, with their comments
-	parameters string // in brackets, each with its value; "": it takes none
+	parameters string // in brackets, each with its value; "": it has none
 	comment    string // quoted
 }
 
-// viewStatement is a statement that makes a view: its name, its columns, its query and its comment.
+// viewStatement matches a statement that makes a view: its name, its columns, its query and its comment.
 var viewStatement = regexp.MustCompile(`(?s)^CREATE OR REPLACE VIEW (\w+)\n\(\n(.+?)\n\)\nAS (.+)\nCOMMENT ('(?:[^'\\]|\\.|'')*')$`)
 
-// declaredColumn begins a line that declares a column of a view.
+// declaredColumn matches the beginning of a line that declares a column of a view.
 var declaredColumn = regexp.MustCompile(`(?m)^    (\w+) `)
 
-// publicViews are the views that people ask, as the files and the catalog make them, by name.
+// publicViews returns the views that people query, as the files and the catalog make them, by name.
 func publicViews() ([]publicView, error) {
 	made, err := numberedMigrations(dialect{})
 	if err != nil {
@@ -53,7 +54,8 @@ func publicViews() ([]publicView, error) {
 			if found == nil || slices.Contains(innerViews, found[1]) {
 				continue
 			}
-			views = slices.DeleteFunc(views, func(v publicView) bool { return v.name == found[1] }) // a later file replaces it
+			// A later file replaces it.
+			views = slices.DeleteFunc(views, func(v publicView) bool { return v.name == found[1] })
 			views = append(views, publicView{found[1], found[2], passedOn(found[3]), found[4]})
 		}
 	}
@@ -61,7 +63,8 @@ func publicViews() ([]publicView, error) {
 	return views, nil
 }
 
-// passedOn hands the parameters of a view, that its query names, to a view that is asked in its place.
+// passedOn returns the parameters that the query of a view names, in the form in which another view passes
+// them on to it.
 func passedOn(query string) string {
 	var all []string
 	for _, m := range definedParameter.FindAllStringSubmatch(query, -1) {
@@ -75,8 +78,8 @@ func passedOn(query string) string {
 	return "(" + strings.Join(all, ", ") + ")"
 }
 
-// createPublic makes a view in the database of views. Over shards it is asked with the rights of who asks: those are
-// what its tables hand on.
+// createPublic makes a view in the database of views. Over shards it runs with the rights of the user who queries it:
+// these are the rights that its tables pass on.
 func createPublic(database, views string, v publicView, divided bool) string {
 	rights := "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER"
 	if divided {
@@ -93,7 +96,7 @@ func createPublic(database, views string, v publicView, divided bool) string {
 	})
 }
 
-// createPublicMark makes the view that says what those of its database were made for.
+// createPublicMark makes the view that says what the views of its database were made for.
 func createPublicMark(database, views string, files, generation uint32) string {
 	return sql("CREATE OR REPLACE VIEW $views.$mark (database String, files UInt32, generation UInt32)\n"+
 		"AS SELECT $database AS database, toUInt32($files) AS files, toUInt32($generation) AS generation\n"+
@@ -102,12 +105,13 @@ func createPublicMark(database, views string, files, generation uint32) string {
 			"generation": fmt.Sprint(generation)})
 }
 
-// selectPublicMark asks whether the views were made for these, or for newer ones.
+// selectPublicMark asks whether the views were made for this state of the schema, or for a newer one.
 func selectPublicMark(views string) string {
 	return sql("SELECT database = {database:String} AND (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM $views.$mark", parts{"views": views, "mark": publicMark})
 }
 
-// selectPublic lists what the database of views has, and which of it reads a view of the same name of the database.
+// selectPublic lists what the database of views contains, and what of that reads the view of the same name in
+// the database.
 const selectPublic = `SELECT name, engine = 'View' AND (name = {mark:String} OR position(replaceAll(as_select, '` +
 	"`" + `', ''), concat(' FROM ', {database:String}, '.', name)) > 0)
         OR engine = 'Distributed' AND position(engine_full, concat('\'', {shard:String}, '\', \'', name, '\'')) > 0 AS made
@@ -115,7 +119,8 @@ FROM system.tables
 WHERE database = {views:String}
 ORDER BY name`
 
-// madeFor is the last file in schema/, and the generation of the views: what this binary makes.
+// madeFor returns the last file in schema/ and the generation of the views: the state for which this
+// binary makes views.
 func madeFor(d dialect) (files, generation uint32, err error) {
 	all, err := numberedMigrations(d)
 	if err != nil {
@@ -128,7 +133,7 @@ func madeFor(d dialect) (files, generation uint32, err error) {
 // viewsDatabase is the database that has the views for people, and nothing else.
 type viewsDatabase struct{ *Warehouse }
 
-// pending are the statements that make the database of views; none where it is there, or is not wanted.
+// pending returns the statements that make the database of views. There are none if it is up to date, or is not wanted.
 func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 	views := d.given.ViewsDatabase
 	if views == "" {
@@ -139,8 +144,8 @@ func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var fits bool
-	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database), named("files", fmt.Sprint(files)),
-		named("generation", fmt.Sprint(generation))).Scan(&fits)
+	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database),
+		named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
 	}
@@ -159,7 +164,7 @@ func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 		d.everywhere(createPublicMark(d.database, views, files, generation))), nil
 }
 
-// everywhere are statements for all servers.
+// everywhere renders statements for all servers.
 func (d viewsDatabase) everywhere(statements ...string) []string {
 	for i, statement := range statements {
 		statements[i] = d.dialect.everywhere(statement)
@@ -176,15 +181,16 @@ func (d viewsDatabase) createViews(wanted []publicView) []string {
 	for _, v := range wanted {
 		statement := createPublic(d.database, d.given.ViewsDatabase, v, d.shards != nil)
 		if d.shards != nil && v.parameters == "" {
-			statement = createUnion(d.dialect.cluster, shardDatabase(d.database), d.given.ViewsDatabase+"."+v.name, v.name)
+			statement = createUnion(d.dialect.cluster, shardDatabase(d.database),
+				d.given.ViewsDatabase+"."+v.name, v.name)
 		}
 		statements = append(statements, statement)
 	}
 	return d.everywhere(statements...)
 }
 
-// unwanted drops views that were made earlier and are wanted no more. What somebody else has made there stays. It
-// is a *ServerError where that has the name of a view.
+// unwanted returns the statements that drop views which were made earlier and are no longer wanted. What somebody else
+// has made there stays. If that has the name of a wanted view, it returns a *ServerError.
 func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (statements []string, err error) {
 	views := d.given.ViewsDatabase
 	type table struct {
@@ -198,13 +204,16 @@ func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (state
 		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)
 	}
 	for _, t := range tables {
-		known := t.name == publicMark || slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
+		known := t.name == publicMark ||
+			slices.ContainsFunc(wanted, func(v publicView) bool { return v.name == t.name })
 		switch {
 		case known && !t.made:
-			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views, t.name, d.database),
+			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views,
+				t.name, d.database),
 				Advice: "give warehouse.views_database the name of a database that nothing else uses"}
 		case !known && t.made:
-			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name", parts{"views": views, "name": t.name}))
+			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name",
+				parts{"views": views, "name": t.name}))
 		}
 	}
 	return d.everywhere(statements...), nil

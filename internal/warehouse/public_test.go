@@ -13,7 +13,7 @@ import (
 	"dealhouse/schema"
 )
 
-// openPublic gives the test a migrated database, and one with its views.
+// openPublic gives the test a migrated database, and a database with its views.
 func openPublic(t *testing.T) (w *Warehouse, views string) {
 	t.Helper()
 	w = open(t)
@@ -27,7 +27,7 @@ func openPublic(t *testing.T) (w *Warehouse, views string) {
 	return w, views
 }
 
-// migratePublic runs what is planned, and holds that nothing is left to do then.
+// migratePublic runs what is planned, and checks that nothing is left to do afterwards.
 func migratePublic(t *testing.T, w *Warehouse) {
 	t.Helper()
 	planned, err := w.PlanMigration(t.Context())
@@ -43,8 +43,9 @@ func migratePublic(t *testing.T, w *Warehouse) {
 	}
 }
 
-// TestPublicViews asks the database of views: it has each view that people ask and nothing else, with its columns and
-// comments, gives the rows of the warehouse from wherever it is asked, and reads no more for them.
+// TestPublicViews queries the database of views: it has each view for people and nothing else, with its columns and
+// comments, returns the rows of the warehouse whatever the current database is, and reads no more rows than the views
+// of the warehouse.
 func TestPublicViews(t *testing.T) {
 	t.Parallel()
 	w, views := openPublic(t)
@@ -93,8 +94,8 @@ func TestPublicViews(t *testing.T) {
 	}
 }
 
-// TestPublicViewsKeepUp changes the database of views, and holds what the next migration makes of it: what is missing
-// or older is made, what is not wanted any more goes, and what somebody else has made stays.
+// TestPublicViewsKeepUp changes the database of views, and checks what the next migration does: missing or older views
+// are made, unwanted ones are dropped, and those of somebody else stay.
 func TestPublicViewsKeepUp(t *testing.T) {
 	enginetest.OnlyWide(t) // TestPublicViews makes the same views
 	t.Parallel()
@@ -142,7 +143,7 @@ func TestPublicViewsKeepUp(t *testing.T) {
 	do("DROP TABLE " + views + ".coupons")
 	migratePublic(t, w)
 
-	w.given.ViewsDatabase, w.database = views, "another" // two warehouses do not share one
+	w.given.ViewsDatabase, w.database = views, "another" // two warehouses cannot share one
 	if _, err := (viewsDatabase{w}).pending(t.Context()); !isServerError(err) {
 		t.Errorf("the views of another warehouse are replaced: %v", err)
 	}
@@ -154,7 +155,7 @@ func isServerError(err error) bool {
 	return ok
 }
 
-// TestEveryViewIsPublic holds that each view of the files and of the catalog is found where people look, or is named
+// TestEveryViewIsPublic checks that each view of the files and of the catalog is found where people look, or is named
 // among those that are not for them.
 func TestEveryViewIsPublic(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestRecover kills a publication after each of its steps, or after two of them without a wide sample, and lets the
-// next run finish it.
+// TestRecover kills a publication after each of its steps, or after two of them without a wide sample. The next
+// run finishes it.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -117,8 +117,8 @@ func TestLostStagedRowsStopTheRun(t *testing.T) {
 	}
 }
 
-// TestStaleReads tells a read that is older from one that is late: what was read before another run read the row loses,
-// what a complete list says later is what there is.
+// TestStaleReads distinguishes a read that is older from one that is late: what was read before another run read the
+// row loses, and what a complete list says later is true.
 func TestStaleReads(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -144,7 +144,7 @@ func TestStaleReads(t *testing.T) {
 		"]"); got.Inserted != 1 || code() != "['back','other']" {
 		t.Errorf("a row that came back with an older date: %+v, %s", got, code())
 	}
-	// Emptied, and then a row without a usable date: it must not lose to its own tombstone.
+	// The list becomes empty, and then has a row without a usable date: it must not lose to its own tombstone.
 	load(t, w, "coupons", Whole, "[]")
 	if got := load(t, w, "coupons", Whole, "["+coupon(idA, "undated", "soon")+"]"); got.Inserted != 1 ||
 		code() != "['undated']" {

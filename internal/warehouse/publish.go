@@ -12,12 +12,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// Publish makes the prepared delta visible and moves the state on, in steps of which each can be repeated: the intent
+// Publish makes the prepared delta visible and then moves the state. Each of its steps can be repeated, and the intent
 // is durable first, so that whoever comes after a crash finishes the work (warehouse-2). After an error the run must
 // not be discarded: Recover carries the intent out.
 //
-// The lease is checked before, unless it was found to be held a moment ago, and in any case when the intent is durable:
-// a worker that lost it by then withdraws, and returns ErrLeaseLost.
+// The lease is checked first, unless it was found to be held a moment ago. It is always checked again when the intent
+// is durable: a worker that has lost it by then withdraws, and returns ErrLeaseLost.
 func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.divide(derivedNames(w.Stream))
 	if w.Stream.Child != nil {
@@ -27,7 +27,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	if !in.Record.Changes.Any() && w.Stream.Child == nil {
 		return p.endUnchanged(ctx)
 	}
-	if err := l.recheck(ctx); err != nil { // who lost the lease long ago leaves no intent to withdraw
+	if err := l.recheck(ctx); err != nil { // a worker that lost the lease long ago then leaves no intent to withdraw
 		return err
 	}
 	text, err := json.Marshal(in)
@@ -37,7 +37,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	if err != nil {
 		return fmt.Errorf("writing the intent of run %s of %s: %w", w.ID, w.Stream.Name, err)
 	}
-	if p.seen, err = l.check(ctx, w.ID); err != nil {
+	if p.reading, err = l.check(ctx, w.ID); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
 			return errors.Join(err, p.withdraw(ctx, err))
 		}
@@ -53,17 +53,17 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 // publication carries out an intent.
 type publication struct {
 	*Writer
-	lease  *Lease
-	intent Intent
-	seen   glance // of the lease and of the row of the run; none where a dead run is finished
-	begun  bool   // an earlier attempt may have attached something
+	lease   *Lease
+	intent  Intent
+	reading leaseReading // of the lease and of the row of the run; zero if a dead run is finished
+	begun   bool         // an earlier attempt may have attached something
 }
 
-// endUnchanged ends a run that has changed nothing. Nothing is attached, so it needs no intent: its row, what it leaves
-// behind and the state follow each other in an order in which a crash between two of them makes the next run read the
-// same again, and no more.
+// endUnchanged ends a run that has changed nothing. Nothing is attached, so it needs no intent. The run's row is stored
+// first, then what it leaves behind is dropped, and the state is stored last. After a crash in between, the next run
+// reads the same again, and no other harm is done.
 func (p publication) endUnchanged(ctx context.Context) (err error) {
-	if p.seen, err = p.lease.check(ctx, p.ID); err != nil {
+	if p.reading, err = p.lease.check(ctx, p.ID); err != nil {
 		return err
 	}
 	if err := p.saveRow(ctx); err != nil {
@@ -73,11 +73,11 @@ func (p publication) endUnchanged(ctx context.Context) (err error) {
 		p.leave(err)
 	}
 	states := p.intent.states(p.ID)
-	if p.intent.Last && p.Stream.Kind != catalog.Walk { // of a walk, and of a backfill, what the lease found was written over since
+	if p.intent.Last && p.Stream.Kind != catalog.Walk { // walks and backfills write over what the lease found
 		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
 	}
 	if p.intent.Last {
-		p.lease.pending, p.lease.settled = states, p.seen.local
+		p.lease.pending, p.lease.settled = states, p.reading.local
 		return nil
 	}
 	if len(states) == 0 {
@@ -86,7 +86,7 @@ func (p publication) endUnchanged(ctx context.Context) (err error) {
 	return p.lease.save(ctx, states...)
 }
 
-// dropUnchanged drops what a run leaves behind that has changed nothing.
+// dropUnchanged drops what a run that has changed nothing leaves behind.
 func (p publication) dropUnchanged(ctx context.Context) error {
 	if p.intent.Record.Changes.Same {
 		return p.DropStaging(ctx)
@@ -94,15 +94,15 @@ func (p publication) dropUnchanged(ctx context.Context) error {
 	return p.drop(ctx, []string{p.script.names["changes"]})
 }
 
-// leave notes that a run is done, and leaves its leftovers to the next holder of the lease.
+// leave logs that a run could not clean up after itself, and leaves that to the next holder of the lease.
 func (p publication) leave(err error) {
 	p.log.Warn("could not clean up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
 	p.lease.untidy = true
 }
 
-// errDeltaGone says that what was to be attached is not there, or not any more in the structure of the table. The
-// intent is withdrawn before a delta is dropped, so another worker took the run for dead before its intent was durable,
-// or has migrated since.
+// errDeltaGone says that what was to be attached is missing, or no longer has the structure of the table. An intent is
+// withdrawn before its delta is dropped. So another worker took the run for dead before its intent was durable, or has
+// migrated since.
 var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
 
 // Codes for a delta that was made before a migration: its columns or its order differ from the table's.
@@ -139,17 +139,18 @@ func (p publication) finish(ctx context.Context) error {
 	return nil
 }
 
-// saveRow writes the row of the run over the one that was seen, if any was looked for. What the run changes is attached
-// by then. A worker that stood still and lost the stream does not date its run after what the next one has read.
+// saveRow writes the row of the run. If the row that is there was read before, the new one replaces it. What the run
+// changes is attached by then. The run is dated as ended now only if the lease is still held: a worker that was paused
+// and lost the stream must not date its run after what the next one has read.
 func (p publication) saveRow(ctx context.Context) error {
 	record := p.intent.Record
 	if p.intent.Ended != nil && p.stillHeld(ctx) == nil {
 		record.FinishedAt = p.intent.Ended()
 	}
-	if p.seen.local.IsZero() {
+	if p.reading.local.IsZero() {
 		return p.SaveRun(ctx, record)
 	}
-	return p.insertRun(ctx, record, laterOf(p.seen.clock(), p.seen.runVersion))
+	return p.insertRun(ctx, record, laterOf(p.reading.clock(), p.reading.runVersion))
 }
 
 // target is a table that a delta is attached to.
@@ -159,7 +160,7 @@ type target struct {
 	key, row     string // of a derived table: the columns of its sorting key, and what tells its rows apart
 }
 
-// targets are the tables that the run changes, in the order in which they are.
+// targets returns the tables that the run changes, in the order in which their deltas are attached.
 func (p publication) targets() []target {
 	var targets []target
 	names := p.script.names
@@ -177,14 +178,15 @@ func (p publication) targets() []target {
 	if p.Stream.Child != nil {
 		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
 		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
-			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"], names["child_hashes"], "", ""})
+			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"],
+				names["child_hashes"], "", ""})
 		}
 		targets = append(targets, p.derivedTargets(true)...)
 	}
 	return targets
 }
 
-// states are what becomes true of the stream when the run is published.
+// states returns the states of the stream that are stored when the run is published.
 func (in Intent) states(run uuid.UUID) []stateRow {
 	states := []stateRow{{intentName(run), "", 0}}
 	if !in.Beside {
@@ -199,8 +201,8 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	return states
 }
 
-// attachAll attaches the deltas, and holds before and after that no row is missing: a server that does not have the
-// rows of a delta attaches nothing, and says that all went well (warehouse-16).
+// attachAll attaches the deltas, and checks before and after that no row is missing: a server that lacks the rows of a
+// delta attaches nothing, and reports success (warehouse-16).
 func (p publication) attachAll(ctx context.Context) error {
 	targets := p.targets()
 	if len(targets) == 0 {
@@ -226,10 +228,11 @@ func (p publication) attachAll(ctx context.Context) error {
 	return err
 }
 
-// attach attaches a delta, unless an earlier attempt has attached all of it: only then is it worth a look at the whole
-// table. Readers see the parts of one statement at once, but a process that is killed may leave some of them: then all
-// are attached again, which changes nothing for the rows that are there, since equal versions are one. The delta
-// outlives the intent, so one that is missing is errDeltaGone and never taken for an empty one.
+// attach attaches a delta, unless an earlier attempt has attached all of it. Only if there may have been such an
+// attempt does it look for the rows in the whole table. Readers see the parts of one statement at once, but a process
+// that is killed may leave only some of them attached. Then all are attached again. That changes nothing for the rows
+// that are there, since equal versions are one. The delta outlives the intent, so a missing delta is errDeltaGone and
+// never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
 	if t.key != "" { // the rows replace equal ones, so attaching them again changes nothing
@@ -255,8 +258,8 @@ func (p publication) attach(ctx context.Context, t target) error {
 	})
 }
 
-// stillHeld holds that no other worker has taken the stream over while an attachment was waited for or tried again. On
-// replicas the next worker cannot drop what this one has prepared, since that is on a server of its own (warehouse-20).
+// stillHeld returns an error if another worker has taken the stream over while an attachment waited or was tried again.
+// On replicas the next worker cannot drop what this one has prepared, since that is on another server (warehouse-20).
 func (p publication) stillHeld(ctx context.Context) error {
 	if p.lease == nil {
 		return nil
@@ -264,7 +267,7 @@ func (p publication) stillHeld(ctx context.Context) error {
 	return p.lease.recheck(ctx)
 }
 
-// goneDelta makes an errDeltaGone of an error that says so.
+// goneDelta turns an error that means the same into an errDeltaGone.
 func goneDelta(err error) error {
 	if IsMissing(err) || hasCode(err, codeIncompatibleColumns, codeBadArguments) {
 		return fmt.Errorf("%w: %w", errDeltaGone, err)

@@ -21,7 +21,7 @@ const (
 	CheckPayoutsKnown     = "payouts_known"         // every payout that a transaction names is loaded
 	CheckAmounts          = "amounts_not_negative"  // no amount below zero, unless declined
 	CheckStatuses         = "statuses_known"        // no status that the interface does not name
-	CheckPrices           = "prices_agree"          // the price history of the day says the product's price
+	CheckPrices           = "prices_agree"          // the price history of the day has the product's price
 )
 
 // Check is the outcome of one check after a run.
@@ -35,21 +35,22 @@ type Check struct {
 	CheckedAt       time.Time // as LatestChecks reads it, by the clock of the warehouse
 }
 
-// countAgain is after which time the rows of a stream are counted again, for CheckRowsMatch. It reads all of them.
+// countAgain is the time after which the rows of a stream are counted again, for CheckRowsMatch. That
+// reads all of them.
 const countAgain = 24 * time.Hour
 
-// fewRows is how many rows are counted after each run that changed any, or read all: it costs milliseconds.
+// fewRows is up to how many rows are counted after each run that changed any, or read all. That costs milliseconds.
 const fewRows = 100_000
 
-// CheckQuality checks what readers see after a run that succeeded, and records it in quality_checks. A check that
-// cannot be made is left out: of payouts before payouts are loaded, of the number of rows when another run has
+// CheckQuality checks what readers see after a run that succeeded, and records the results in quality_checks. A check
+// that cannot be made is left out: of payouts before payouts are loaded, of the number of rows when another run has
 // published since.
 //
-// It looks at what the run has written, and costs the same however many rows there are. The rows of a large stream are
-// counted once a day only, after a run that read them all and found changes, and for as long as a check does not hold:
-// that no key is there twice needs no look at the others, since they were checked when they were written, and a second
-// row of a key shows in the number of rows. After a run that changed nothing there is nothing new to check: what held
-// does.
+// It looks at what the run has written, so it costs the same however many rows there are. The rows of a large stream
+// are counted only in three cases: once a day, after a run that read them all and found changes, and for as long as a
+// check fails. Keys that are there twice are looked for only among those that the run wrote. The others were checked
+// when they were written, and a second row of a key shows in the number of rows. After a run that changed nothing there
+// is nothing new to check: what was right before still is.
 func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, error) {
 	if run.Outcome != OutcomeSuccess {
 		return nil, nil
@@ -59,10 +60,11 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 		return nil, err
 	}
 	q := newQuality(w.At(run.Account), run, s)
-	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values, q.payouts, q.prices, q.fields,
-		q.save} {
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values,
+		q.payouts, q.prices, q.fields, q.save} {
 		if err := step(ctx); err != nil {
-			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream, run.Account, run.RunID, err)
+			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream,
+				run.Account, run.RunID, err)
 		}
 	}
 	return q.checks, nil
@@ -77,7 +79,8 @@ func (q *quality) save(ctx context.Context) error {
 	}
 	err := q.w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
 		for _, c := range q.checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next); err != nil {
+			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail,
+				q.next); err != nil {
 				return err
 			}
 		}
@@ -109,13 +112,13 @@ FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream
 	return all, nil
 }
 
-// quality is the checks of one run.
+// quality makes the checks of one run.
 type quality struct {
 	w      *Warehouse
 	run    RunRecord
 	stream *catalog.Stream
 	args   []any
-	next   time.Time // when it is made, later than all checks of the stream that are stored
+	next   time.Time // the time of the checks, later than that of all stored checks of the stream
 	failed bool      // one of the earlier checks failed
 	count  bool      // the rows are to be counted
 	checks []Check
@@ -125,13 +128,14 @@ type quality struct {
 
 func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
 	return &quality{w: w, run: run, stream: s, args: []any{
-		named("account", run.Account), named("stream", run.Stream), named("from", fmt.Sprint(run.StartedAt.UnixMilli())),
+		named("account", run.Account), named("stream", run.Stream),
+		named("from", fmt.Sprint(run.StartedAt.UnixMilli())),
 		named("to", fmt.Sprint(run.FinishedAt.UnixMilli())), named("server", fmt.Sprint(run.ServerTime.UnixMilli())),
 	}}
 }
 
-// selectChecksBefore is the warehouse's clock, and of the checks of a stream when one was last made and when the rows
-// were last counted, in microseconds, and how many do not hold; and what is known of the fields.
+// selectChecksBefore returns, in one row: the warehouse's time, when a check of the stream was last made and when its
+// rows were last counted, all in microseconds; how many checks fail; what is known of the fields.
 var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)), countIf(NOT holds), ($presence)
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
 	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "presence": selectPresence})
@@ -157,11 +161,10 @@ func (q *quality) before(ctx context.Context) error {
 	return nil
 }
 
-// idle says that there is nothing to check about the rows of the run: it wrote none, and what it may have left as it
-// was holds.
+// idle reports whether there is nothing to check about the rows of the run: it wrote none, and no earlier check failed.
 func (q *quality) idle() bool { return !q.run.Changes.Any() && !q.failed }
 
-// add keeps the outcome of a check. detail says what is wrong when it does not hold.
+// add keeps the outcome of a check. detail says what is wrong if it fails.
 func (q *quality) add(name string, found, expected uint64, detail string) {
 	c := Check{Account: q.run.Account, Stream: q.run.Stream, RunID: q.run.RunID, Name: name, OK: found == expected,
 		Found: found, Expected: expected}
@@ -171,11 +174,11 @@ func (q *quality) add(name string, found, expected uint64, detail string) {
 	q.checks = append(q.checks, c)
 }
 
-// ofRun are the rows that the run has written. A backfill is several runs, so it is their time that tells.
+// ofRun is the condition for the rows that the run has written. A backfill is several runs, so their time is compared.
 const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC')"
 
-// rows compares the number of rows that readers see with what the run has counted. A backfill publishes many times, and
-// the counts of its parts overlap.
+// rows compares the number of rows that readers see with what the run has counted. It leaves out backfills: they
+// publish many times, and the counts of their parts overlap.
 func (q *quality) rows(ctx context.Context) error {
 	if !q.count {
 		return nil
@@ -186,7 +189,7 @@ func (q *quality) rows(ctx context.Context) error {
 	case ModeBackfill:
 		return nil
 	case ModeSnapshot, ModeWalk:
-		if q.run.Totals.Unloadable == 0 { // what cannot be loaded may have a row, which stays
+		if q.run.Totals.Unloadable == 0 { // a record that cannot be loaded may have a row, which stays
 			expected = c.Distinct + c.Kept
 		}
 	}
@@ -197,8 +200,8 @@ func (q *quality) rows(ctx context.Context) error {
 	if err == nil && later == 0 {
 		q.add(CheckRowsMatch, found, expected,
 			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the whole stream again; "+
-				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found, expected,
-				q.stream.Name, q.stream.Name))
+				"`dealhouse migrate` and SHOW CREATE VIEW %s tell whether the view is the one of this version", found,
+				expected, q.stream.Name, q.stream.Name))
 	}
 	return err
 }
@@ -225,7 +228,7 @@ func (q *quality) keys(ctx context.Context) error {
 // row".
 type rule struct{ name, broken, what string }
 
-// values are the checks of the rows of the run one by one.
+// values checks the rows of the run one by one.
 func (q *quality) values(context.Context) error {
 	if q.idle() {
 		return nil
@@ -235,13 +238,14 @@ func (q *quality) values(context.Context) error {
 		if i := slices.IndexFunc(q.run.Written.Broken, func(b Broken) bool { return b.Rule == r.name }); i >= 0 {
 			b = q.run.Written.Broken[i]
 		}
-		q.add(r.name, b.Rows, 0, fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`",
-			r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
+		q.add(r.name, b.Rows, 0,
+			fmt.Sprintf("rows %s: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = '%s'\"`",
+				r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
 	}
 	return nil
 }
 
-// rulesOf are the rules of a stream, as its fields have them.
+// rulesOf returns the rules of a stream, which follow from its fields.
 func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	var rules []rule
 	if i := s.VersionField(); i >= 0 {
@@ -250,7 +254,8 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
 		}
 		rules = append(rules, rule{CheckUpdatesNotFuture,
-			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now, int(catalog.FutureTolerance.Seconds())),
+			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now,
+				int(catalog.FutureTolerance.Seconds())),
 			"with an updatedAt more than " + catalog.FutureTolerance.String() + " after the API's own time"})
 	}
 	var amounts []string
@@ -278,8 +283,9 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	return rules
 }
 
-// payouts checks that the payouts which transactions name are there. Those that were named after the last run of
-// payouts began may be ones that the run could not see yet. What names them is looked for only where one is not there.
+// payouts checks that the payouts which transactions name are loaded. Payouts that were first named after the last
+// run of payouts began are left out: the run may not have seen them yet. Transactions are looked up only if a
+// payout is missing.
 func (q *quality) payouts(ctx context.Context) error {
 	if !q.stream.Payouts && (!q.stream.NamesPayouts() || q.run.Written.Payouts == 0 && !q.failed) {
 		return nil
@@ -308,11 +314,11 @@ func (q *quality) payouts(ctx context.Context) error {
 	return nil
 }
 
-// mostUnknown bounds how many payouts that are not there are looked for.
+// mostUnknown is how many missing payouts are looked up at most.
 const mostUnknown = 1000
 
-// selectUnknownPayouts is when the last run of payouts began, and which payouts had been named by then and are not
-// there. Parameter: account.
+// selectUnknownPayouts returns when the last run of payouts began, and which payouts had been named by then and are
+// missing. Parameter: account.
 var selectUnknownPayouts = sql(`WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = $to AND outcome = $success AND $whole) AS loaded
 SELECT loaded, groupArray($most)(key) FROM
 (
@@ -325,7 +331,7 @@ SELECT loaded, groupArray($most)(key) FROM
 	"key":   catalog.Payouts().KeyColumn(), "table": catalog.Payouts().Name, "most": fmt.Sprint(mostUnknown),
 })
 
-// prices compares the price of the products that the run has written with their price history of the same day, where it
+// prices compares the price of the products that the run has written with their price history of the same day, if it
 // has that day.
 func (q *quality) prices(ctx context.Context) error {
 	if q.stream.Child == nil || q.idle() {

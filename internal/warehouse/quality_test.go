@@ -18,7 +18,7 @@ func loadRecord(t *testing.T, w *Warehouse, stream, mode string, scope Scope, pa
 	return loadRecordAt(t, w, time.Time{}, stream, mode, scope, pages...)
 }
 
-// loadRecordAt is loadRecord when the service's clock shows a time.
+// loadRecordAt does the same as loadRecord, at the given time of the service's clock.
 func loadRecordAt(t *testing.T, w *Warehouse, serverTime time.Time, stream, mode string, scope Scope,
 	pages ...string) RunRecord {
 	t.Helper()
@@ -39,10 +39,10 @@ func loadRecordAt(t *testing.T, w *Warehouse, serverTime time.Time, stream, mode
 	return record
 }
 
-// oneOfMany is how no detail may speak.
+// oneOfMany matches what no detail may say: a 1 with a plural.
 var oneOfMany = regexp.MustCompile(`\b1 [a-z]+s\b`)
 
-// broken are the checks that do not hold after the run, each with what it counted.
+// broken returns the checks that fail after the run, each with what it counted.
 func broken(t *testing.T, w *Warehouse, run RunRecord) []string {
 	t.Helper()
 	checks, err := w.CheckQuality(t.Context(), run)
@@ -82,7 +82,7 @@ func wantBroken(t *testing.T, w *Warehouse, run RunRecord, want ...string) {
 
 const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
-// TestQualityOfRows breaks what readers see behind the worker's back: the checks must notice.
+// TestQualityOfRows damages what readers see without the worker: the checks must notice.
 func TestQualityOfRows(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -91,7 +91,7 @@ func TestQualityOfRows(t *testing.T) {
 	run := loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b", day1)+"]")
 	wantBroken(t, w, run)
 
-	// Someone replaces the view by one that forgets FINAL: the changed row is there twice.
+	// Someone replaces the view by one without FINAL: the changed row is there twice.
 	definition := createView(begin(t, w, "coupons").Stream)
 	if err := w.exec(t.Context(), strings.Replace(definition, " FINAL", "", 1)); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestQualityOfRows(t *testing.T) {
 	}
 	wantBroken(t, w, run, "rows_match 1/2")
 
-	// What another run has published since is not held against this one.
+	// What another run has published since does not count against this one.
 	loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idC, "c", day1)+"]")
 	checks, err := w.CheckQuality(t.Context(), run)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestQualityOfRows(t *testing.T) {
 	}
 }
 
-// TestQualityOfKeptRows: rows that a list leaves out and that are kept on purpose are no mistake.
+// TestQualityOfKeptRows checks that rows that a list leaves out and that are kept on purpose are not errors.
 func TestQualityOfKeptRows(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -159,9 +159,9 @@ func TestQualityOfValues(t *testing.T) {
 	// The next run writes nothing that is wrong.
 	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part, wrong))
 	if !enginetest.Wide() {
-		return // the others are much like these
+		return // the others are very similar
 	}
-	// The API's own time decides, where it is known: 2026-01-01 was the future once.
+	// The API's own time decides if it is known: 2026-01-01 was in the future once.
 	for at, broken := range map[time.Time][]string{
 		time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC): {"updates_not_in_future 3/0", "amounts_not_negative 1/0",
 			"statuses_known 2/0"},
@@ -183,13 +183,13 @@ func TestQualityOfPayoutReferences(t *testing.T) {
 	w := open(t)
 	orphan := "[" + transaction(idA, "CONFIRMED", "1", day1, `,"payoutId":7`) + "," +
 		transaction(idB, "CONFIRMED", "1", day1, `,"payoutId":8`) + "]"
-	// Payouts are not loaded yet: nothing can be said.
+	// Payouts are not loaded yet: the check cannot say anything.
 	run := loadRecord(t, w, "transactions", "incremental", Part, orphan)
 	wantBroken(t, w, run)
 	payouts := loadRecord(t, w, "payouts", "snapshot", Whole, `[{"id":7}]`)
 	wantBroken(t, w, payouts, "payouts_known 1/0")
 	wantBroken(t, w, run, "payouts_known 1/0")
-	// One that was stamped after the payouts were read is given time.
+	// A sale that was put into a payout after the payouts were read is given time.
 	wantBroken(t, w, loadRecord(t, w, "transactions", "incremental", Part,
 		"["+transaction(idB, "CONFIRMED", "1", day2, `,"payoutId":9`)+"]"))
 	wantBroken(t, w, loadRecord(t, w, "payouts", "snapshot", Whole, `[{"id":7},{"id":9}]`))
@@ -214,6 +214,6 @@ func TestQualityOfPrices(t *testing.T) {
 	run = loadRecord(t, w, "products", "walk", Whole, product("9.98"))
 	run.ServerTime = now
 	wantBroken(t, w, run, "prices_agree 1/0")
-	run.ServerTime = now.AddDate(0, 0, -3) // a day of which the history knows nothing
+	run.ServerTime = now.AddDate(0, 0, -3) // the history says nothing about this day
 	wantBroken(t, w, run)
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// RunFilter narrows the list of runs; zero values do not.
+// RunFilter narrows the list of runs. Zero values do not narrow it.
 type RunFilter struct {
 	Account, Stream string
 	Limit           int  // default 20
-	PerStream       int  // at most so many of each stream of each account; zero: no limit
+	PerStream       int  // the most runs of each stream of each account; zero: no limit
 	WholeLooks      bool // without the runs that load single records: retries, and deals by their own addresses
-	Brief           bool // what was asked for and read, when, and how it ended: a chart of many runs needs no more
+	Brief           bool // only what was asked for and read, when, and how it ended: a chart of many runs needs no more
 }
 
 // Runs lists the last runs, newest first.
@@ -36,30 +36,31 @@ func (r Reader) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
 	return records, nil
 }
 
-// runRow is a row of sync_runs as it is read: with NULL for times that are not there.
+// runRow is a row of sync_runs as it is read: times that are missing are NULL.
 type runRow struct {
 	RunRecord
 	finished, after, watermark, server *time.Time
 }
 
-// fields are where the columns of selectRuns go.
+// fields returns what the columns of selectRuns are read into.
 func (r *runRow) fields() []any {
 	return []any{
-		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.watermark, &r.server,
-		&r.Totals.Pages, &r.Totals.Read,
+		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after,
+		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
 		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
 		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error,
 	}
 }
 
-// brief are where the columns of selectRuns go when it is brief.
+// brief returns the same for a selectRuns that is brief.
 func (r *runRow) brief() []any {
 	return []any{&r.Account, &r.Stream, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.Totals.Read}
 }
 
 func (r *runRow) record() RunRecord {
-	r.FinishedAt, r.RequestedAfter, r.Watermark, r.ServerTime = orZero(r.finished), orZero(r.after), orZero(r.watermark), orZero(r.server)
+	r.FinishedAt, r.RequestedAfter, r.Watermark, r.ServerTime = orZero(r.finished), orZero(r.after),
+		orZero(r.watermark), orZero(r.server)
 	return r.RunRecord
 }
 

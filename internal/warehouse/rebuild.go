@@ -13,12 +13,12 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// A run that publishes says which derived tables have its rows, in the same block in which its intent ends. A run of an
-// older binary does not name those that came later. So a table that is not named is out of date, and the next holder of
-// the lease makes the account's rows of all of them again, before it compares anything (warehouse-15).
+// A run that publishes says which derived tables have its rows, in the same block that ends its intent. A run of an
+// older binary does not name tables that were added later. So a table that is not named is out of date, and the next
+// holder of the lease makes the account's rows of all derived tables again, before it compares anything (warehouse-15).
 
-// derivedState is what a publication leaves of the state of the derived tables: those that it changed, of those that
-// were up to date.
+// derivedState returns the state of the derived tables after a publication. A table is up to date if it was so before,
+// and the run changed it or did not concern it.
 func (p publication) derivedState() []stateRow {
 	if len(derivedTables(p.Stream)) == 0 || !p.intent.Record.Changes.Any() && p.Stream.Child == nil {
 		return nil
@@ -29,15 +29,15 @@ func (p publication) derivedState() []stateRow {
 	return []stateRow{{stateDerived, strings.Join(kept, " "), 0}}
 }
 
-// derived are the derived tables that are up to date.
+// derived returns the derived tables that are up to date.
 func (l *Lease) derived() []string { return strings.Fields(l.state(stateDerived)) }
 
-// lacksAny reports that one of the names is not in the list.
+// lacksAny reports whether one of the names is not in the list.
 func lacksAny(list, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// refreshDerived makes the derived tables of the account again where one of them is out of date.
+// refreshDerived makes the derived tables of the account again if one of them is out of date.
 func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 	names := derivedNames(w.Stream)
 	if !lacksAny(l.derived(), names) {
@@ -64,8 +64,8 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 	return nil
 }
 
-// rebuildDerived makes the account's rows of all derived tables of the stream anew. Readers of each see the old ones or
-// the new ones. The caller holds the lease.
+// rebuildDerived makes the account's rows of all derived tables of the stream again. Readers of a table see its old
+// rows or its new ones. The caller holds the lease.
 func (w *Writer) rebuildDerived(ctx context.Context) error {
 	for _, t := range derivedTables(w.Stream) {
 		if err := w.rebuildTable(ctx, t); err != nil {
@@ -85,7 +85,7 @@ func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
 		return err
 	}
 	statement := replaceDerived(t.table, into, w.Account)
-	if rows == 0 { // that is refused: it could be a mistake
+	if rows == 0 { // replacing rows by none is refused: it could be a mistake
 		statement = dropDerived(t.table, w.Account)
 	}
 	if err := w.exec(ctx, statement); err != nil {
@@ -134,11 +134,11 @@ func (w *Warehouse) DerivedOf(ctx context.Context) (map[StreamID][]string, error
 	return all, nil
 }
 
-// RebuildDerived makes the derived tables of a stream of an account anew from its rows. It waits some minutes for a run
-// that is under way; one that goes on for longer is a *HeldError.
+// RebuildDerived makes the derived tables of a stream of an account again from its rows. It waits some minutes for a
+// run that is under way. If the run takes longer, it returns a *HeldError.
 func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 	return w.holding(ctx, id, func(w *Writer) error {
-		// Where it dies in the middle, the next holder of the lease starts over.
+		// If the process dies in between, the next holder of the lease starts over.
 		if err := w.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
 			return err
 		}
@@ -159,7 +159,8 @@ func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []stri
 		for _, t := range derivedTables(w.Stream) {
 			same, err := w.isAsRebuilt(ctx, t)
 			if err != nil {
-				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w", t.table, w.Account, err)
+				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w",
+					t.table, w.Account, err)
 			}
 			if !same {
 				wrong = append(wrong, t.table)
@@ -181,7 +182,7 @@ func (w *Writer) isAsRebuilt(ctx context.Context, t derived) (same bool, err err
 	return same, w.exec(ctx, dropTable(into))
 }
 
-// holding does something with the lease of a stream, once what dead runs had begun is finished.
+// holding takes the lease of a stream, finishes what dead runs had begun, and calls do.
 func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) error) error {
 	s, err := catalog.Find(id.Stream)
 	if err != nil {
@@ -201,7 +202,7 @@ func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) e
 	return giveBack(ctx, l, err)
 }
 
-// giveBack gives a lease back after what was done under it. What failed is left to the next holder.
+// giveBack gives a lease back after the work under it. If that failed, the rest is left to the next holder.
 func giveBack(ctx context.Context, l *Lease, err error) error {
 	if err != nil {
 		return errors.Join(err, l.Expire(context.WithoutCancel(ctx)))

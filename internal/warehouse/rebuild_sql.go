@@ -7,7 +7,7 @@ func (x script) hasNone() string {
 
 func countRows(table string) string { return sql("SELECT count() FROM $table", parts{"table": table}) }
 
-// replaceDerived puts the account's rows of one table in the place of those of another, at once.
+// replaceDerived replaces the account's rows of one table by those of another, all at once.
 func replaceDerived(table, from, account string) string {
 	return sql("ALTER TABLE $table REPLACE PARTITION $account FROM $from",
 		parts{"table": table, "from": from, "account": quote(account)})
@@ -26,7 +26,7 @@ func compareDerived(t derived, other string) string {
 		parts{"table": t.table, "other": other, "something": t.something()})
 }
 
-// something is the condition on rows that say more than a missing one.
+// something returns the condition for rows that do not mean the same as a missing one.
 func (t derived) something() string {
 	if t.nothing == "" {
 		return ""

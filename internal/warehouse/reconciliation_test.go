@@ -13,14 +13,14 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// stampedTotals are what payouts would say of their transactions, in the order of the names of payoutPage.
+// stampedTotals returns what payouts would say about their transactions, in the order of the names of payoutPage.
 const stampedTotals = `SELECT payout_id, count(), sum(v), sum(c), countIf(s = 'CONFIRMED'), countIf(s = 'DECLINED'), countIf(s = 'PENDING'),
     sumIf(v, s = 'CONFIRMED'), sumIf(v, s = 'DECLINED'), sumIf(v, s = 'PENDING'), sumIf(c, s = 'CONFIRMED'), sumIf(c, s = 'DECLINED'), sumIf(c, s = 'PENDING'),
     round(sum(v) / count(), 2)
 FROM (SELECT payout_id, stamped_status AS s, toDecimal128(ifNull(stamped_order_value, 0), 4) AS v, toDecimal128(ifNull(p.stamped_cashback, 0), 4) AS c FROM payout_transactions AS p)
 GROUP BY payout_id ORDER BY payout_id`
 
-// payoutPage is a list of payouts: most of what they say is true of their transactions, and some of it is missing,
+// payoutPage returns a list of payouts: most of what they say is true of their transactions. Some of it is missing,
 // wrong, or counted by another status. One payout may have no transaction, and one may not be listed.
 func payoutPage(t *testing.T, w *Warehouse, d *rand.Rand) string {
 	t.Helper()
@@ -53,8 +53,8 @@ func payoutPage(t *testing.T, w *Warehouse, d *rand.Rand) string {
 	return "[" + strings.Join(records, ",") + "]"
 }
 
-// TestReconciliation compares what is said of payouts, after each run of a random history of sales and payouts, with
-// views that say it step by step. For wide samples: package report has payouts of random histories, too.
+// TestReconciliation compares what is reported about payouts, after each run of a random history of sales and payouts,
+// with views that compute it step by step. For wide samples: package report has payouts of random histories, too.
 func TestReconciliation(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

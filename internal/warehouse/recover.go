@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Recover carries out the intents of runs that were interrupted, and returns those that readers see now. Where the
-// lease was not given back, it also clears away what dead runs left behind, except for keep, a walk that continues. The
-// caller holds the lease. What is derived from the stream's rows is up to date afterwards (warehouse-15).
+// Recover carries out the intents of runs that were interrupted, and returns those that readers see now. If the lease
+// was not given back, it also clears away what dead runs left behind, except for keep, a walk that continues. The
+// caller holds the lease. Afterwards the derived tables are up to date (warehouse-15).
 func (w *Writer) Recover(ctx context.Context, l *Lease, keep uuid.UUID) (recovered []Intent, err error) {
 	recovered, err = recovery{w, l, keep}.finishIntents(ctx)
 	if err == nil {
@@ -29,7 +29,7 @@ type recovery struct {
 }
 
 func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err error) {
-	intents, err := r.adopt(ctx)
+	intents, err := r.claimIntents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,16 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 	return recovered, r.markDeadRuns(ctx, r.Account, r.Stream.Name, r.keep)
 }
 
-// adopt takes over the intents that are there, so that one worker alone carries them out (warehouse-20). Two may have
-// taken the stream in the same instant, each after a look at which it was free. So the intents are written once more,
-// and then the lease is checked. If the other one took it before that, this one stops here. If it takes it later, it
-// finds the intents newer than its look, and waits until this one is done, or would find its lease lost.
-func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
+// claimIntents takes over the stored intents, so that only one worker carries them out (warehouse-20). Two workers may
+// have taken the stream at the same instant, each after it found the stream free. So this one writes the intents once
+// more, and then checks the lease. If the other one took the lease before that, this one stops here. If the other one
+// takes it later, it sees intents that are newer than its own look. It then waits until this one is done, or would find
+// its lease lost.
+func (r recovery) claimIntents(ctx context.Context) ([]stateRow, error) {
 	intents := r.lease.intents()
-	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.looked }) {
+	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.freeVersion }) {
 		r.log.Info(waitsForOther, "account", r.Account, "stream", r.Stream.Name)
-		if err := r.outlast(ctx); err != nil {
+		if err := r.waitForOtherWorker(ctx); err != nil {
 			return nil, err
 		}
 		if err := r.lease.readStates(ctx); err != nil {
@@ -83,7 +84,7 @@ func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
 	for i := range intents {
 		intents[i].version = 0 // a new one
 	}
-	if err := r.lease.saveSeen(ctx, intents...); err != nil {
+	if err := r.lease.saveAsRead(ctx, intents...); err != nil {
 		return nil, err
 	}
 	return intents, r.lease.Check(ctx)
@@ -92,26 +93,27 @@ func (r recovery) adopt(ctx context.Context) ([]stateRow, error) {
 // waitsForOther is the message of a worker that took a stream together with another one.
 const waitsForOther = "another worker took this stream at the same moment: waiting until it is done"
 
-// finish carries out the intent of a run that died, or forgets it where what the run had prepared is gone.
+// finish carries out the intent of a run that died. If what the run had prepared is gone, it forgets the intent.
 func (r recovery) finish(ctx context.Context, intent string) (in Intent, finished bool, err error) {
 	stored, err := parseState[Intent](r.Account, r.Stream.Name, stateIntent, intent)
 	if err != nil {
 		return in, false, err
 	}
 	in = *stored
-	r.log.Info("finishing a run that was interrupted", "account", r.Account, "stream", r.Stream.Name, "run_id", in.RunID)
+	r.log.Info("finishing a run that was interrupted", "account", r.Account,
+		"stream", r.Stream.Name, "run_id", in.RunID)
 	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease,
 		intent: in, begun: true}
 	err = dead.finish(ctx)
 	_, short := errors.AsType[*DeltaError](err)
 	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
-		if r.dialect.replicated != "" && !r.dialect.alone { // what the run had prepared may be whole, on another server
-			if stopped := r.outlast(ctx); stopped != nil {
+		if r.dialect.replicated != "" && !r.dialect.alone { // all that was prepared may be on another server
+			if stopped := r.waitForOtherWorker(ctx); stopped != nil {
 				return in, false, stopped
 			}
 		}
-		err = dead.giveUp(ctx, err)
+		err = dead.forgetIntent(ctx, err)
 	}
 	if err != nil {
 		return in, false, fmt.Errorf("finishing run %s, which was interrupted: %w", in.RunID, err)
@@ -119,9 +121,9 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 	return in, !gone, nil
 }
 
-// outlast waits until another worker, which had the lease when this one took it, would find it lost before it attaches
-// anything (warehouse-20).
-func (r recovery) outlast(ctx context.Context) error {
+// waitForOtherWorker waits until another worker, which had the lease when this one took it, would find it lost before
+// it attaches anything (warehouse-20).
+func (r recovery) waitForOtherWorker(ctx context.Context) error {
 	over := time.NewTimer(time.Until(r.lease.taken.Add(2 * checkedJustNow)))
 	defer over.Stop()
 	select {
@@ -132,9 +134,9 @@ func (r recovery) outlast(ctx context.Context) error {
 	}
 }
 
-// giveUp forgets an intent whose delta is gone. Where the run had been published all the same, its row says so: then it
-// is the intent that came back, from a worker that slept while it wrote it.
-func (p publication) giveUp(ctx context.Context, cause error) error {
+// forgetIntent forgets an intent whose delta is gone. If the run was published all the same, its row says so. Then the
+// intent has come back: a worker that was paused wrote it too late.
+func (p publication) forgetIntent(ctx context.Context, cause error) error {
 	rows, err := p.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name),
 		named("run", p.ID.String()))
 	outcomes, err := scanned(rows, err, only[string])
@@ -145,7 +147,7 @@ func (p publication) giveUp(ctx context.Context, cause error) error {
 		return p.save(ctx, stateRow{intentName(p.ID), "", 0})
 	}
 	p.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", p.ID, "error", cause)
-	if len(derivedTables(p.Stream)) > 0 { // they may lack what was attached of it, which no later run finds changed
+	if len(derivedTables(p.Stream)) > 0 { // they may lack attached rows of it, which no later run finds changed
 		if err := p.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// noted calls what it is given when a message is logged.
+// noted calls a function when a certain message is logged.
 type noted struct {
 	slog.Handler
 	message string
@@ -25,9 +25,9 @@ func (h noted) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestTwoFinishOneRun lets two workers find a stream free at the same instant, in which a run died while it published.
-// The second takes the stream when the first has made sure of its lease and is about to attach what the dead run had
-// prepared: it must not attach it again beside it.
+// TestTwoFinishOneRun makes two workers find a stream free at the same moment, after a run died while it published. The
+// second takes the stream when the first has checked its lease and is about to attach what the dead run had prepared.
+// The second must not attach it again at the same time.
 func TestTwoFinishOneRun(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -41,7 +41,7 @@ func TestTwoFinishOneRun(t *testing.T) {
 	second, two := through(t, w, Options{Logger: slog.New(noted{slog.DiscardHandler, waitsForOther, beCareful})})
 	two.set(func(s string) {
 		if strings.Contains(s, "coupons_versions ATTACH") {
-			beCareful() // it is not
+			beCareful() // it was not careful
 		}
 	}, func(s string) {
 		if strings.Contains(s, selectLease(false)) {

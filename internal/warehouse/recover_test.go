@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// prepared is a run of coupons, with one record on its page, that has its delta and is about to write its intent.
+// prepared returns a run of coupons, with one record on its page, that has its delta and is about to write its intent.
 func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 	t.Helper()
 	r := begin(t, w, "coupons")
@@ -27,7 +27,7 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 			Changes: c}}
 }
 
-// takeOver takes the stream for the next run, which finishes what was interrupted, and returns that.
+// takeOver takes the stream for the next run, which finishes what was interrupted, and returns what it finished.
 func takeOver(t *testing.T, w *Warehouse, next Run) []Intent {
 	t.Helper()
 	lease, err := w.Acquire(t.Context(), next)
@@ -44,8 +44,8 @@ func takeOver(t *testing.T, w *Warehouse, next Run) []Intent {
 	return recovered
 }
 
-// TestIntentWithoutDelta recovers from a worker that stood still before it wrote its intent: whoever took the stream
-// over has dropped its delta. The intent must not stop the stream for good, nor move the watermark. For wide samples:
+// TestIntentWithoutDelta recovers from a worker that stopped before it wrote its intent: whoever took the stream over
+// has dropped its delta. The intent must neither block the stream for good nor move the watermark. For wide samples:
 // TestRecover has intents that can be ended.
 func TestIntentWithoutDelta(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -77,7 +77,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 		t.Error(d)
 	}
 
-	// The worker itself, when it wakes up only then, is told that it lost the stream.
+	// If the worker itself continues only then, it gets the error that it lost the stream.
 	late := begin(t, w, "coupons")
 	lease, err := w.Acquire(t.Context(), late)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 	}
 }
 
-// TestMigratedMeanwhile finds a delta that was made before a migration added a column: it cannot be attached any more,
+// TestMigratedMeanwhile finds a delta that was made before a migration added a column: it can no longer be attached,
 // and what it holds is read again.
 func TestMigratedMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestMigratedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestExpiredLease is taken at once, and its next holder clears up.
+// TestExpiredLease checks that an expired lease is taken at once, and that its next holder cleans up.
 func TestExpiredLease(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -16,7 +16,7 @@ import (
 const (
 	MissNotFound = "not_found" // the service does not know the key
 	MissRefused  = "refused"   // it refused the request
-	MissUnusable = "unusable"  // what it gave is no record with this key
+	MissUnusable = "unusable"  // what it returned is no record with this key
 )
 
 // Reference is a key of a stream that rows of another stream name.
@@ -31,10 +31,10 @@ type Miss struct {
 	Reason string
 }
 
-// UnknownReferences are keys of the streams to, at most limit of them, that rows of the stream from name and of which
-// nothing is known. Those that the rows changed last name come first, and after all others those that were asked for in
-// vain longer ago than retry; what was asked for since is left out. So is a stream of which no list was ever loaded:
-// all that it lists would be unknown.
+// UnknownReferences returns at most limit keys of the streams to that rows of the stream from name, and of which
+// nothing is known. Keys that were named by the rows that changed last come first. Keys for which the service returned
+// no record come after all others, and only if they were last asked for longer ago than retry. A stream of which no
+// list was ever loaded is left out: all that it lists would be unknown.
 func (r Reader) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
 	retry time.Duration, limit int) ([]Reference, error) {
 	query := selectUnknownReferences(from, to)
@@ -52,7 +52,7 @@ func (r Reader) UnknownReferences(ctx context.Context, account string, from *cat
 
 var missColumns = columns("account String, stream String, id UUID, reason String, asked_at DateTime64(3)")
 
-// SaveMisses remembers, with the time, what the service did not give.
+// SaveMisses stores, with the time, what the service did not return.
 func (w *Writer) SaveMisses(ctx context.Context, misses []Miss) error {
 	if len(misses) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	if err != nil {
 		return err
 	}
-	// The next request waits for this time, so a wrong one is deleted and not only replaced.
+	// This time decides when a key is asked for again, so a wrong one is deleted and not only replaced.
 	if latest := now.Add(clockTolerance); next.After(latest) {
 		next = now
 		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()),

@@ -7,8 +7,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// selectUnknownReferences reads what was ever named: that an earlier version of a row named the key is reason enough.
-// Parameters: account, retry in milliseconds and limit. It is empty where from names none of the streams.
+// selectUnknownReferences reads the keys that were ever named, even if only an earlier version of a row named them.
+// Parameters: account, retry in milliseconds and limit. The text is empty if from names none of the streams.
 func selectUnknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
 	var names, known []string
 	for _, s := range to {

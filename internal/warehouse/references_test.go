@@ -13,7 +13,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestUnlisted takes a row that no list has through its life: read by its address, listed, gone, and read again.
+// TestUnlisted leads a row that is in no list through its life: read by its address, listed, gone, and read again.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -48,17 +48,17 @@ func TestUnlisted(t *testing.T) {
 			known("a1 false", "b1 false")
 			views(rows)
 			if first && !enginetest.Wide() {
-				return // from here on it is as beside rows of a list
+				return // from here on it is the same as with rows of a list
 			}
 
-			// What is known stays as it is, whatever its own address says later, be it live or gone.
+			// A known row does not change, whatever its own address says later, whether it is live or gone.
 			got = load(t, w, "coupons", Unlisted, "["+coupon(idA, "a9", "2027-01-01T00:00:00Z")+"]")
 			if d := cmp.Diff(Changes{Unchanged: 1, Distinct: 1, Staged: 1, Ahead: 1, Live: live, Unlisted: true}, got); d != "" {
 				t.Errorf("read by address again: %s", d)
 			}
 			known("a1 false", "b1 false")
 
-			// A list has one of them, as it was before: it is live.
+			// A list has one of them, unchanged: it is live.
 			page := "[" + coupon(idA, "a1", day1) + "," + coupon(idC, "c1", day1) + "]"
 			got = load(t, w, "coupons", Whole, page)
 			inserted := 2 - live
@@ -71,7 +71,7 @@ func TestUnlisted(t *testing.T) {
 				t.Errorf("a live row was changed by its own address: %+v", got)
 			}
 
-			// The list drops it: the row stays among all, and the history ends.
+			// The list drops it: the row stays among all rows, and the history ends.
 			if got = load(t, w, "coupons", Whole, "["+coupon(idC, "c1", day1)+"]"); got.Deleted != 1 || got.Live != 2 {
 				t.Errorf("dropped: %+v", got)
 			}
@@ -146,7 +146,7 @@ func TestUnknownReferences(t *testing.T) {
 	load(t, w, "coupons", Unlisted, "["+coupon(id(2), "c2", "2026-01-01T00:00:00Z")+"]")
 	same("[c4 p3]", unknown(9, all...))
 
-	// Those that were asked for in vain come again, after all others, when it is long ago.
+	// Keys that were not found are returned again, after all others, once that is long ago.
 	coupons := begin(t, w, "coupons")
 	if err := w.Writer(coupons).SaveMisses(t.Context(),
 		[]Miss{{Key: uuid.MustParse(id(4)), Reason: MissNotFound}}); err != nil {
@@ -173,7 +173,8 @@ func TestUnknownReferences(t *testing.T) {
 	}
 }
 
-// TestReferencesAreNoSuccess wants a run that read rows by their addresses not to pass for one that read the list.
+// TestReferencesAreNoSuccess checks that a run that read rows by their addresses does not count as one that
+// read the list.
 func TestReferencesAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -14,7 +14,7 @@ const (
 	codeAccessDenied = 497
 )
 
-// hasCode reports an answer of the warehouse with one of some codes.
+// hasCode reports whether err is an answer of the warehouse with one of the codes.
 func hasCode(err error, codes ...int32) bool {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
 	return ok && slices.Contains(codes, e.Code)
@@ -23,7 +23,7 @@ func hasCode(err error, codes ...int32) bool {
 // IsAuth reports whether the warehouse refused the credentials, or what they permit.
 func IsAuth(err error) bool {
 	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok && answer.StatusCode == http.StatusUnauthorized {
-		return true // an old server, or what stands before one
+		return true // an old server, or a proxy in front of one
 	}
 	// UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED
 	return IsDenied(err) || hasCode(err, 192, 193, 194, 516)
@@ -40,5 +40,5 @@ func IsSettingRefused(err error) bool {
 	return IsReadOnly(err) || hasCode(err, 452, 115) // SETTING_CONSTRAINT_VIOLATION, UNKNOWN_SETTING
 }
 
-// IsMissing reports an error because a table or database does not exist (yet).
+// IsMissing reports whether err says that a table or database does not exist (yet).
 func IsMissing(err error) bool { return hasCode(err, 60, 81) } // UNKNOWN_TABLE, UNKNOWN_DATABASE

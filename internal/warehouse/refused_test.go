@@ -9,7 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Each refusal is known by its code, also inside other errors.
+// Each kind of refusal is recognized by its code, also inside other errors.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	type kinds struct{ auth, denied, readOnly, setting, missing bool }

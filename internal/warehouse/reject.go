@@ -44,16 +44,16 @@ func (w *Writer) keepRejects(ctx context.Context, rejects []decode.Reject) error
 	})
 }
 
-// rejectVersion is a version above all that the rejects of the stream have, also where the clock of the warehouse was
-// set back: what is written now is the last reading. With it comes the time.
+// rejectVersion returns a version above all versions that the rejects of the stream have, even if the clock of the
+// warehouse was set back: what is written now is the last reading. It also returns the time.
 func (w *Writer) rejectVersion(ctx context.Context) (version uint64, now time.Time, err error) {
 	err = w.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account),
 		named("stream", w.Stream.Name)).Scan(&version, &now)
 	return version, now, err
 }
 
-// countRejects takes the readings of earlier runs into account, before those of this run take their place. Every step
-// can be repeated: a reading that is counted is not counted again.
+// countRejects counts the readings of earlier runs, before those of this run replace them. Every step can be repeated:
+// a reading that is counted is not counted again.
 func (w *Writer) countRejects(ctx context.Context) error {
 	id := StreamID{w.Account, w.Stream.Name}
 	if last, known := w.counted.Load(id); known && last == w.ID {

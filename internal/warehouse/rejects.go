@@ -11,7 +11,7 @@ import (
 // RejectState is what became of a rejected record; the view rejected_records explains each.
 type RejectState string
 
-// The states of rejected records. Loaded and Superseded may be set by Settle; the view tells the others from sync_runs.
+// The states of rejected records. Settle may set Loaded and Superseded; the view finds out the others from sync_runs.
 const (
 	RejectOpen        RejectState = "open"
 	RejectLoaded      RejectState = "loaded"
@@ -19,7 +19,7 @@ const (
 	RejectUnpublished RejectState = "unpublished"
 )
 
-// RejectFilter narrows a choice of rejected records; zero values do not.
+// RejectFilter narrows a choice of rejected records. Zero values do not narrow it.
 type RejectFilter struct {
 	Account, Stream string
 	RunID           uuid.UUID // of the last run that met it, or of the one whose reading counts
@@ -29,7 +29,7 @@ type RejectFilter struct {
 	Limit           int       // of RejectedRecords; default 50
 }
 
-// args are the parameters of rejectCondition.
+// args returns the parameters of rejectCondition.
 func (f RejectFilter) args() []any {
 	since := int64(0)
 	if !f.Since.IsZero() {
@@ -64,8 +64,8 @@ func (r Reader) RejectedRecords(ctx context.Context, f RejectFilter) ([]Rejected
 	rows, err := r.conn.Query(ctx, selectRejected(f.Unsettled, fmt.Sprint(f.Limit)), f.args()...)
 	all, err := scanned(rows, err, func(x *Rejected) []any {
 		return []any{
-			&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.FirstSeen, &x.SeenAt, &x.Times,
-			&x.LastRunID, &x.ReadAt, (*string)(&x.State), &x.SettledAt,
+			&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.FirstSeen,
+			&x.SeenAt, &x.Times, &x.LastRunID, &x.ReadAt, (*string)(&x.State), &x.SettledAt,
 		}
 	})
 	if err != nil {
@@ -80,8 +80,8 @@ type OpenRejects struct {
 	Rejects         uint64
 }
 
-// CountOpenRejects counts what a retry would try. Mostly nothing was ever rejected, and to see that costs a twentieth of
-// planning the view.
+// CountOpenRejects counts what a retry would try. Mostly nothing was ever rejected, and to see that costs a twentieth
+// of planning the view.
 func (r Reader) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
 	var n uint64
 	if err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM rejects_log LIMIT 1)").Scan(&n); err != nil {

@@ -12,11 +12,11 @@ const (
 	decision = "Tuple(version UInt64, run_id UUID, state String, settled_by UUID, settled_at DateTime64(3, 'UTC'))"
 )
 
-// selectRejectVersion is a version above all that the rejects of the stream have, and the time.
+// selectRejectVersion returns a version above all versions that the rejects of the stream have, and the time.
 const selectRejectVersion = `SELECT greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), max(greatest(last.version, settled.version)) + 1), now64(3, 'UTC')
 FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
 
-// insertCounted counts the readings of earlier runs. FINAL does not merge what is read of a part of a tuple, so the
+// insertCounted counts the readings of earlier runs. If only a part of a tuple is read, FINAL does not merge it, so the
 // rows are grouped.
 var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
@@ -36,7 +36,7 @@ WHERE last.version > counted AND last.run_id != {run:UUID}`,
 	parts{"mine": "account = {account:String} AND stream = {stream:String}", "published": publishedSomething,
 		"retry": quote(ModeRetry)})
 
-// rejectCondition is what a RejectFilter lets through.
+// rejectCondition is the condition for the rejects that a RejectFilter selects.
 const rejectCondition = `({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
     AND ({run:UUID} = '00000000-0000-0000-0000-000000000000' OR run_id = {run:UUID} OR last_run_id = {run:UUID})
     AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
@@ -58,13 +58,17 @@ var countOpenRejects = `SELECT account, stream, count() FROM rejected_records
 WHERE state = ` + quote(string(RejectOpen)) + ` AND ` + rejectCondition + `
 GROUP BY account, stream ORDER BY account, stream`
 
-// selectCandidates joins the open rejects with the rows that their fields belong to. Such a row is still what the
-// reject's run made of the record when it carries the run and the time of reading. Where a run reads the same content
-// again, the row stays as it was: it is older than the reading, and the record had the same updatedAt, for with another
-// it would have been replaced or be the newer one. A run that read the whole stream replaces rows whatever their
-// updatedAt is. all says that nothing is filtered out.
+// selectCandidates joins the open rejects with the rows that their fields belong to. It says of such a row whether it
+// is still what the reject's run made of the record. That is so in three cases:
 //
-// What was read by its own address is not listed, and must not be loaded as if it were: it is asked for again instead.
+//   - The row carries the run and the time of reading of the reject.
+//   - The run read the same content again, so the row stayed as it was: it is older than the reading, and the record
+//     had the same updatedAt. With another one, it would have been replaced, or would be the newer one.
+//   - The run read the whole stream, and the row was read before that run began. Such a run replaces rows whatever
+//     their updatedAt is.
+//
+// all says that nothing is filtered out. Records that were read by their own addresses are left out: no list has them,
+// so they must not be loaded as if one did. They are asked for again instead.
 func (x script) selectCandidates(all bool) string {
 	open := x.render(`FROM rejected_records
     WHERE state = $open AND account = {account:String} AND stream = {stream:String}

@@ -9,7 +9,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// A stored row, written as a record and read again, is the same row: a retry puts fields into it. For wide samples:
+// A stored row that is written as a record and read again is the same row: a retry adds fields to it. For wide samples:
 // TestRetryTransactions of package syncer puts fields into stored rows.
 func TestStoredRowsAsRecords(t *testing.T) {
 	enginetest.OnlyWide(t)

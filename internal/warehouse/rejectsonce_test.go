@@ -14,7 +14,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// meets is a run of the mode that keeps the rejects and ends so; read is when it asked for its page, after its begin.
+// meets records a run of the mode with these rejects and this outcome. It read them a millisecond after its start.
 func meets(t *testing.T, w *Warehouse, mode, outcome string, rejects ...decode.Reject) Run {
 	t.Helper()
 	r := begin(t, w, "coupons")
@@ -38,14 +38,13 @@ func meets(t *testing.T, w *Warehouse, mode, outcome string, rejects ...decode.R
 	return r
 }
 
-// listed is each row of rejected_records, by what tells them apart.
+// listed returns each row of rejected_records, sorted by what distinguishes them.
 func listed(t *testing.T, w *Warehouse, columns string) []string {
 	t.Helper()
 	return text(t, w, "SELECT "+columns+" FROM rejected_records ORDER BY key, field, raw")
 }
 
-// TestRejectsAreKeptOnce has runs meet the same values again and again: each is one row, in the view and in the
-// storage.
+// TestRejectsAreKeptOnce makes runs meet the same values repeatedly: each is one row, in the view and in the storage.
 func TestRejectsAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -62,7 +61,7 @@ func TestRejectsAreKeptOnce(t *testing.T) {
 		meets(t, w, "incremental", OutcomeSuccess, bad...)
 	}
 	last := meets(t, w, "incremental", OutcomeSuccess, bad...)
-	// The same rejects kept again: an answer was lost, or a walk has gone on from its checkpoint.
+	// The same rejects are kept again: an answer was lost, or a walk has continued from its checkpoint.
 	for range 3 {
 		if err := w.Writer(last).Reject(t.Context(), bad); err != nil {
 			t.Fatal(err)
@@ -95,8 +94,8 @@ func slicesOf(n int, s string) []string {
 	return strings.Split(strings.TrimSuffix(strings.Repeat(s+"\n", n), "\n"), "\n")
 }
 
-// TestRejectsOfRunsThatFailed: such a run changes nothing of what an earlier one has published, and is listed all the
-// same. For wide samples: TestRejectsAreKeptOnce has the runs that end well.
+// TestRejectsOfRunsThatFailed checks that such a run changes nothing of what an earlier one has published, and is
+// listed all the same. For wide samples: TestRejectsAreKeptOnce has the runs that end well.
 func TestRejectsOfRunsThatFailed(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -115,7 +114,8 @@ func TestRejectsOfRunsThatFailed(t *testing.T) {
 			t.Errorf("%s: %d of 2 are listed, %v", outcome, len(found), err)
 		}
 	}
-	// One that may have missed rows has published what it read, and one that did not meet a value says nothing of it.
+	// A run that may have missed rows has published what it read. A run that did not meet a value says
+	// nothing about it.
 	partial := meets(t, w, "incremental", OutcomeIncomplete, old)
 	if d := cmp.Diff([]string{"unpublished 5", "open 7"}, listed(t, w, "state, times")); d != "" {
 		t.Error(d)
@@ -123,7 +123,7 @@ func TestRejectsOfRunsThatFailed(t *testing.T) {
 	if got := listed(t, w, "run_id")[1]; got != partial.ID.String() {
 		t.Errorf("the reading of %s counts", got)
 	}
-	// What an incomplete read of the whole list did not have may be there; a complete one decides.
+	// What an incomplete read of the whole list did not have may still exist; a complete one decides.
 	meets(t, w, "snapshot", OutcomeIncomplete)
 	if d := cmp.Diff([]string{"unpublished", "open"}, listed(t, w, "state")); d != "" {
 		t.Error(d)
@@ -138,7 +138,7 @@ func TestRejectsOfRunsThatFailed(t *testing.T) {
 	}
 }
 
-// TestRejectsWithTheClockSetBack: what is met now is the last that was met, whatever the clock said before.
+// TestRejectsWithTheClockSetBack checks that the value met now is the last one, whatever the clock said before.
 func TestRejectsWithTheClockSetBack(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -155,8 +155,8 @@ func TestRejectsWithTheClockSetBack(t *testing.T) {
 	}
 }
 
-// TestRejectsAreMigrated takes a warehouse over in which each run had made rows of its own. For wide samples:
-// TestUpgrade migrates an older schema.
+// TestRejectsAreMigrated migrates a warehouse in which each run had made rows of its own. For wide samples: TestUpgrade
+// migrates an older schema.
 func TestRejectsAreMigrated(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -206,20 +206,20 @@ func TestRejectsAreMigrated(t *testing.T) {
 		" FROM rejected_records_log WHERE key = 'l'", runs[3]))
 	old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log (account, stream, run_id, page, key, field, reason, raw, seen_at)"+
 		" VALUES ('acme', 'transactions', '%s', 1, 'm', 'orderValue', 'wrong_type', '{}', '2026-01-05 00:00:00')",
-		runs[1])) // from before the time of reading was noted
+		runs[1])) // from before the time of reading was recorded
 	for _, statement := range old {
 		if err := w.exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	for range 2 { // the second time, as after a crash before it was noted
+	for range 2 { // the second time, as after a crash before it was recorded
 		if _, err := w.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got := listed(t, w, "key, raw, state, times, formatDateTime(first_seen_at, '%H:%i:%S'), formatDateTime(seen_at, '%H:%i:%S'), formatDateTime(read_at, '%H:%i:%S'), ifNull(toString(settled_at), '-')")
 		want := []string{
 			" one open 1 00:00:30 00:00:30 00:00:30 -", " two open 1 00:00:30 00:00:30 00:00:30 -",
-			"k {} open 3 00:00:30 00:02:30 00:00:30 -", // the reading that its row was made of
+			"k {} open 3 00:00:30 00:02:30 00:00:30 -", // the first reading: its row was made from it
 			"l [] loaded 1 00:00:30 00:00:30 00:00:30 2026-01-02 00:00:00.000",
 			"m {} open 1 00:00:00 00:00:00 00:01:00 -",
 			"n {} unpublished 1 00:02:30 00:02:30 00:02:30 -",
@@ -233,8 +233,8 @@ func TestRejectsAreMigrated(t *testing.T) {
 	}
 }
 
-// TestListedAndUnreadable: a row whose record is listed and cannot be loaded stays, also where another worker, which
-// has lost the stream, has met the record since.
+// TestListedAndUnreadable checks that a row stays whose record is listed and cannot be loaded, also if another worker,
+// which has lost the stream, has met the record since.
 func TestListedAndUnreadable(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -263,8 +263,8 @@ func TestListedAndUnreadable(t *testing.T) {
 	}
 }
 
-// TestViewsOfRejectsUnderOtherSettings: tools that send their own settings read the same. For wide
-// samples: TestViewsUnderEverySetting has all views, TestRejectsAreKeptOnce what they show.
+// TestViewsOfRejectsUnderOtherSettings checks that tools with settings of their own read the same. For wide samples:
+// TestViewsUnderEverySetting has all views, TestRejectsAreKeptOnce what they show.
 func TestViewsOfRejectsUnderOtherSettings(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

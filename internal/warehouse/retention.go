@@ -13,11 +13,11 @@ import (
 // Retention says how long the bookkeeping is kept. Zero keeps it forever.
 type Retention struct {
 	Runs     time.Duration // after they began
-	Rejects  time.Duration // of transactions, after they were met last: those that are settled. Others have a TTL
+	Rejects  time.Duration // settled ones of transactions, after they were last met; others have a TTL
 	Findings time.Duration // about payouts, after they were resolved
 
-	// DealVersions are earlier versions of deals, after they were replaced. Those of transactions and payouts always stay:
-	// reconciliation, decisions and closed months are made of them.
+	// DealVersions are earlier versions of deals, after they were replaced. Those of transactions and payouts always
+	// stay: reconciliation, decisions and closed months are made of them.
 	DealVersions time.Duration
 }
 
@@ -28,14 +28,15 @@ type Removed struct {
 	Rows      uint64
 }
 
-// retentionPause is the least time between two looks at what is too old, whichever process takes them. To remove rows
-// is to write their parts again.
+// retentionPause is the shortest time between two removals of what is too old, whichever process does them. To remove
+// rows, the server writes their parts again.
 const retentionPause = 20 * time.Hour
 
-// Retire removes what is older than it is to be kept, but for what something rests on, if nobody has looked for it for
-// retentionPause. It removes in steps after each of which the tables are whole: what replaces an older row goes last,
-// so that no older row comes back (warehouse-19). Killed in between, the next one goes on. What is loaded, its history
-// except for that of deals, acknowledgements, closed months and what operators did is never removed.
+// Retire removes what is older than r allows, except for what other rows still need. It does nothing if a process did
+// so less than retentionPause ago. It works in steps, and after each of them the tables are consistent: a row that
+// replaces an older one is removed last, so that the older one does not come back (warehouse-19). If it is killed in
+// between, the next call continues. It never removes what is loaded, its history except for that of deals,
+// acknowledgements, closed months and what operators did.
 func (w *Warehouse) Retire(ctx context.Context, r Retention) (removed []Removed, err error) {
 	if r == (Retention{}) {
 		return nil, nil
@@ -93,8 +94,8 @@ var retiredColumns = columns("at DateTime64(3), what String, older_than DateTime
 
 const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"
 
-// keptAtOnce is how many runs one statement names at most as those that stay: its text is bounded by max_query_size, of
-// which the default has room for 6000.
+// keptAtOnce is how many runs one statement names at most as those to keep. The length of a statement is limited by
+// max_query_size, whose default has room for 6000 runs. streamsAtOnce is how many streams it names at most.
 const (
 	keptAtOnce    = 4000
 	streamsAtOnce = 500
@@ -122,7 +123,7 @@ func (x retirement) runs(ctx context.Context, before time.Time) (removed uint64,
 			removed += o.runs
 			all = all[1:]
 		}
-		if len(streams) == 0 { // a stream that has failed for a long time: more of its runs are needed than not
+		if len(streams) == 0 { // it has failed for so long that more of its runs are needed than a statement can name
 			all = all[1:]
 			continue
 		}
@@ -135,8 +136,8 @@ func (x retirement) runs(ctx context.Context, before time.Time) (removed uint64,
 	return removed, nil
 }
 
-// rowsAtOnce is how many rows are removed by one statement that names each, and statementsAtMost how many such
-// statements a day: what is left then is for the next one.
+// rowsAtOnce is how many rows one statement names and removes. statementsAtMost is how many such statements are run in
+// a day: what is left then is for the next one.
 const (
 	rowsAtOnce       = 2000
 	versionsAtOnce   = 6000 // max_query_size has room for 7000
@@ -150,15 +151,15 @@ func (x retirement) rejects(ctx context.Context, before time.Time) (uint64, erro
 	})
 }
 
-// findings removes findings that were resolved before a time: first the rows in which they still stand.
+// findings removes findings that were resolved before a time: first the rows in which they are still open.
 func (x retirement) findings(ctx context.Context, before time.Time) (uint64, error) {
 	return x.byID(ctx, before, selectOldFindings, rowsAtOnce, func(ids []string) []string {
 		return []string{deleteFindings(before, ids, false), deleteFindings(before, ids, true)}
 	})
 }
 
-// dealVersions removes versions of deals that a later one had replaced before a time: what was listed at any
-// moment since then stays as it is.
+// dealVersions removes versions of deals that a later one had replaced before a time. What was listed at any moment
+// since then does not change.
 func (x retirement) dealVersions(ctx context.Context, before time.Time) (removed uint64, err error) {
 	for _, s := range dealHistories() {
 		n, err := x.byID(ctx, before, selectOldVersions(s), versionsAtOnce, func(ids []string) []string {
@@ -171,7 +172,7 @@ func (x retirement) dealVersions(ctx context.Context, before time.Time) (removed
 	return removed, nil
 }
 
-// byID removes the rows that a query finds, some at a time.
+// byID removes the rows that a query finds, atOnce with each statement.
 func (x retirement) byID(ctx context.Context, before time.Time, query string, atOnce int,
 	statements func(ids []string) []string) (removed uint64, err error) {
 	rows, err := x.conn.Query(ctx, query, named("before", fmt.Sprint(before.UnixMilli())),

@@ -12,7 +12,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// before is a connection on which something happens before the first statement of a kind.
+// before is a connection on which something happens once, before the first statement of a kind.
 type before struct {
 	driver.Conn
 	statement string
@@ -27,7 +27,7 @@ func (c before) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// A finding that stands again while it is about to be removed still stands afterwards.
+// A finding that is found again while it is about to be removed is still there afterwards.
 func TestRetireSparesWhatStandsAgain(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// neededRuns are the runs that must stay: the first and the last of each kind, from which the state of a stream
-// follows; those since the last success, which are counted; those under way; those that a state names; and those of
-// readings of rejects.
+// neededRuns selects the runs that must stay: the first and the last of each kind, from which the state of a stream
+// follows; those since the last success, which are counted; those under way; those that a state names; and those in
+// which rejects were read.
 var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
@@ -22,8 +22,9 @@ var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_i
     SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log`,
 	parts{"fresh": freshLooks, "succeeded": succeeded, "running": quote(OutcomeRunning)})
 
-// selectOldRuns are the streams with runs that began before a time and are not needed: how many those are, and which of
-// that age are. A stream of which a run is being published is left alone. Parameter: before, in milliseconds.
+// selectOldRuns selects the streams with runs that began before a time and are not needed. It counts these runs, and
+// lists those of that age which are needed. A stream of which a run is being published is left out. Parameter: before,
+// in milliseconds.
 var selectOldRuns = sql(`SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
 (
     SELECT account, stream, run_id, run_id IN ($needed) AS needed FROM sync_runs_log FINAL
@@ -34,8 +35,8 @@ GROUP BY account, stream
 HAVING runs > 0
 ORDER BY account, stream`, parts{"needed": neededRuns, "intent": quote(stateIntent + ":")})
 
-// deleteRuns removes the runs of some streams that began before a time, but for those that are kept: first their rows
-// with which they began, or with last the others.
+// deleteRuns removes the runs of some streams that began before a time, except for those in kept. First it removes the
+// rows that say running; with last set, all others.
 func deleteRuns(before time.Time, streams, kept []string, last bool) string {
 	rows := "outcome = "
 	if last {
@@ -46,14 +47,14 @@ func deleteRuns(before time.Time, streams, kept []string, last bool) string {
 			"streams": joinedRights(streams), "kept": literals(kept)})
 }
 
-// rejectID and findingID tell rows of one key from those of others.
+// rejectID and findingID identify the rows of one key.
 const (
 	rejectID  = "hex(sipHash128(account, stream, key, field, reason, raw_hash))"
 	findingID = "hex(sipHash128(account, kind, subject, detail_hash))"
 )
 
-// selectOldRejects are rejects of transactions that are settled and were met last before a time. Those of other streams
-// have a TTL. Parameters: before, in milliseconds, and limit.
+// selectOldRejects selects rejects of transactions that are settled and were last met before a time. Those of other
+// streams have a TTL. Parameters: before, in milliseconds, and limit.
 var selectOldRejects = sql(`SELECT $id AS id FROM
 (
     SELECT account, stream, key, field, reason, raw_hash FROM rejects_log
@@ -75,13 +76,13 @@ func deleteRejects(before time.Time, ids []string) string {
 			"ids": literals(ids)})
 }
 
-// selectOldFindings are findings that were resolved before a time. Parameters: before, in milliseconds, and limit.
+// selectOldFindings selects findings that were resolved before a time. Parameters: before, in milliseconds, and limit.
 var selectOldFindings = sql(`SELECT $id AS id FROM payout_findings_log FINAL
 WHERE isNotNull(resolved_at) AND resolved_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
 ORDER BY id LIMIT {limit:UInt64}`, parts{"id": findingID})
 
-// deleteFindings removes findings by their ids: the rows in which they still stand, or those in which they are
-// resolved. One that stands again meanwhile stays.
+// deleteFindings removes findings by their ids: the rows in which they are open, or those in which they are resolved.
+// One that was found again meanwhile stays.
 func deleteFindings(before time.Time, ids []string, resolved bool) string {
 	rows := "isNull(resolved_at)"
 	if resolved {
@@ -91,8 +92,8 @@ func deleteFindings(before time.Time, ids []string, resolved bool) string {
 		parts{"rows": rows, "before": fmt.Sprint(before.UnixMilli()), "id": findingID, "ids": literals(ids)})
 }
 
-// dealHistories are the streams of which every version is kept, and of which nothing but the past is made of the
-// earlier ones: sums, payouts and decisions are not.
+// dealHistories returns the streams of which every version is kept, and whose earlier versions only show the past: no
+// sums, payouts or decisions are made of them.
 func dealHistories() (all []*catalog.Stream) {
 	for _, s := range catalog.All() {
 		if s.History && !s.Payouts && !s.NamesPayouts() {
@@ -102,15 +103,15 @@ func dealHistories() (all []*catalog.Stream) {
 	return all
 }
 
-// versionID tells versions of a stream apart.
+// versionID identifies a version of a row of a stream.
 func versionID(s *catalog.Stream) string {
 	return "hex(sipHash128(account, " + keyNames(s) + ", _version))"
 }
 
-// selectOldVersions are versions of records that others had replaced before a time. What was in force then stays, from
-// the first of equal versions on, since these are shown as one; and with it the newest version, which may be a
-// deletion. The oldest go first: of A, B and again A, the first A never stands next to the last. Parameters: before, in
-// milliseconds, and limit.
+// selectOldVersions selects versions of records that others had replaced before a time. The version that was in force
+// then stays. If versions of equal content lead up to it, all of them stay, since they are shown as one. So the newest
+// version stays as well, which may be a deletion. The oldest are removed first: of A, B and A again, the first A never
+// comes directly before the last. Parameters: before, in milliseconds, and limit.
 func selectOldVersions(s *catalog.Stream) string {
 	return sql(`SELECT $id AS id FROM
 (

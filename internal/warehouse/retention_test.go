@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// What is older than it is to be kept goes, and what anything rests on stays: where the streams stand is the same
-// before and after.
+// What is older than its retention is removed, and what other things depend on stays: the states of streams are the
+// same before and after.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -71,7 +71,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// standingsOf is where the streams stand, without what the time changes.
+// standingsOf returns the states of the streams, without what changes with time.
 func standingsOf(t *testing.T, w *Warehouse) []StreamStatus {
 	t.Helper()
 	all, err := w.Standings(t.Context())
@@ -82,8 +82,8 @@ func standingsOf(t *testing.T, w *Warehouse) []StreamStatus {
 	return all
 }
 
-// fillOdd writes what must stay, beside what may go: a stream that fails since long, one that is being published, runs
-// that rejects name, one under way, a guarded one, rejects and findings.
+// fillOdd writes what must stay, beside what may go: a stream that has been failing for long, one that is being
+// published, runs that rejects name, one under way, a guarded one, rejects and findings.
 func fillOdd(t *testing.T, w *Warehouse) {
 	t.Helper()
 	const run = `INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, outcome, would_delete, version) SELECT '%s', 'coupons', %s, 'snapshot', now64(3) - toIntervalDay(%s), '%s', %d, %d FROM numbers(%d)`
@@ -113,7 +113,7 @@ func fillOdd(t *testing.T, w *Warehouse) {
 	}
 }
 
-// reject is a reject of transactions that was met first and last so many days ago, and what became of it.
+// reject returns a reject of transactions that was first and last met the given numbers of days ago, and its state.
 func reject(key string, first, last int, state string) string {
 	const id = "toUUID('10000000-0000-4000-8000-000000000003')"
 	settled := "(0, toUUID('00000000-0000-0000-0000-000000000000'), '', toUUID('00000000-0000-0000-0000-000000000000'), toDateTime64(0, 3, 'UTC'))"
@@ -125,7 +125,7 @@ SELECT 'reading', 'transactions', '%s', 'x', 'type', '1', now64(3) - toIntervalD
 		key, first, last, id, settled)
 }
 
-// exhausted is a connection that does so many statements, and no more.
+// exhausted is a connection that fails after a given number of statements.
 type exhausted struct {
 	driver.Conn
 	left *int
@@ -138,7 +138,7 @@ func (c exhausted) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// A process that dies between two statements of removing leaves tables that are whole, and the next one goes on.
+// A process that dies between two statements of removing leaves complete tables, and the next one continues.
 func TestRetireKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

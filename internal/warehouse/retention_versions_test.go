@@ -12,9 +12,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// Versions of deals that were replaced long ago go, and no moment since then looks different: not the list of that
-// moment, not a version that was in force then, and not since when it was. Other histories stay whole. For wide
-// samples: TestRetire lets versions go, TestDealsActive reads the past.
+// Versions of deals that were replaced long ago are removed, and no moment since then looks different: not the list of
+// that moment, not a version that was valid then, and not the time since which it was. Other histories stay complete.
+// For wide samples: TestRetire lets versions go, TestDealsActive reads the past.
 func TestRetireDealVersions(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestRetireDealVersions(t *testing.T) {
 	if len(removed) != 1 || removed[0].Rows == 0 || all != fmt.Sprint(removed[0].Rows+uint64(atoi(t, count("true")))) {
 		t.Errorf("removed %+v of %s, and %s are left", removed, all, count("true"))
 	}
-	// What is left of the old ones is in force: equal ones, which are shown as one, and no others.
+	// Of the old ones only those are left that are valid: equal ones, which are shown as one.
 	left := text(t, w, fmt.Sprintf(`SELECT toString(id) FROM coupons_versions WHERE account = 'acme' AND synced_at < now64(3) - toIntervalDay(%d) GROUP BY id HAVING uniqExact(_hash, _deleted) > 1`, keep))
 	if len(left) > 0 {
 		t.Errorf("old versions are left that others had replaced: %q", left)
@@ -88,7 +88,7 @@ func fillVersions(t testing.TB, w *Warehouse, keys, versions int) {
 	must(t, w.conn.Exec(t.Context(), "INSERT INTO sync_state_log (account, stream, name, value, version) VALUES ('publishing', 'coupons', 'intent:x', '{}', 1)"))
 }
 
-// BenchmarkRetireDealVersions removes what may go in a day of a million versions.
+// BenchmarkRetireDealVersions removes what may be removed in a day from a million versions.
 func BenchmarkRetireDealVersions(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

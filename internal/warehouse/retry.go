@@ -21,11 +21,11 @@ import (
 
 const (
 	longestPause = 10 * time.Second // between two attempts
-	slowdown     = 5                // times as long, for what passes slowly
+	slowdown     = 5                // times as long, for faults that pass slowly
 )
 
 // FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
-// What readers see, and where the next run begins, are as they were.
+// What readers see has not changed, nor where the next run begins.
 type FaultError struct {
 	Code     int32 // of ClickHouse; 0 when it could not be reached
 	Attempts int
@@ -44,8 +44,8 @@ func (e *FaultError) Error() string {
 
 func (e *FaultError) Unwrap() error { return e.Err }
 
-// Advice is what an operator can do about a failure that lies with the warehouse; "" where nothing is known to help.
-// The text of a *FaultError has it, that of other errors does not.
+// Advice returns what an operator can do about a failure that lies with the warehouse, or "" if nothing is known to
+// help. The text of a *FaultError has it, that of other errors does not.
 func Advice(err error) string {
 	if gaveUp, is := errors.AsType[*FaultError](err); is {
 		return gaveUp.Advice
@@ -56,7 +56,7 @@ func Advice(err error) string {
 	return ""
 }
 
-// remedy says how a fault ends that lies neither in the statement nor in its content.
+// remedy says how a fault ends that is neither in the statement nor in its content.
 type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
@@ -129,7 +129,8 @@ func isConnection(err error) bool {
 	}
 	if answer, ok := errors.AsType[*clickhouse.HTTPError](err); ok {
 		switch answer.StatusCode {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+			http.StatusGatewayTimeout:
 			return true
 		}
 		return false
@@ -139,7 +140,7 @@ func isConnection(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// isRefusal reports that ClickHouse refuses an insert for its content: it would again, at any time.
+// isRefusal reports that ClickHouse refuses an insert for its content: it would refuse it again at any time.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
 	if !ok {
@@ -161,7 +162,7 @@ func isRefusal(err error) bool {
 func (p *pool) retry(ctx context.Context, statement string, do func() error) error {
 	exp := backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.backoff), backoff.WithMaxInterval(longestPause),
 		backoff.WithMultiplier(2),
-		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is kept below
+		backoff.WithRandomizationFactor(0.5), backoff.WithMaxElapsedTime(0)) // the time is limited below
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -183,8 +184,8 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
-		p.log.Warn("the warehouse could not run a statement: trying again", "statement", head(statement), "code", fault.code,
-			"attempt", attempt,
+		p.log.Warn("the warehouse could not run a statement: trying again",
+			"statement", head(statement), "code", fault.code, "attempt", attempt,
 			"wait", wait.Round(time.Millisecond), "error", brief(err))
 		timer := time.NewTimer(wait)
 		select {
@@ -196,7 +197,7 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 	}
 }
 
-// brief is an error of the driver without the URL of the request, which has the whole statement in it.
+// brief returns an error of the driver without the URL of the request, which has the whole statement in it.
 func brief(err error) error {
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return e
@@ -207,7 +208,7 @@ func brief(err error) error {
 	return err
 }
 
-// head is the beginning of a statement, for a log line.
+// head returns the beginning of a statement, for a log line.
 func head(statement string) string {
 	const most = 80
 	line := strings.Join(strings.Fields(firstLine(statement)), " ")
@@ -220,15 +221,15 @@ func head(statement string) string {
 // Retries is how many statements were tried again since Open.
 func (p *pool) Retries() uint64 { return p.retries.Load() }
 
-// patient is a connection whose queries are tried again: asking twice changes nothing. What writes is tried again where
-// it is known how to (exec, insert and the steps of a merge), not here.
-type patient struct {
+// retryingConn is a connection whose queries are tried again: asking twice changes nothing. Statements that write are
+// tried again where it is known how (exec, insert and the steps of a merge), and not here.
+type retryingConn struct {
 	driver.Conn
 	pool *pool
 }
 
 // Query asks until the answer begins.
-func (c patient) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
+func (c retryingConn) Query(ctx context.Context, query string, args ...any) (rows driver.Rows, err error) {
 	err = c.pool.retry(ctx, query, func() error {
 		rows, err = c.Conn.Query(ctx, query, args...)
 		return err
@@ -237,25 +238,25 @@ func (c patient) Query(ctx context.Context, query string, args ...any) (rows dri
 }
 
 // QueryRow asks until there is an answer.
-func (c patient) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+func (c retryingConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	var row driver.Row
 	err := c.pool.retry(ctx, query, func() error {
 		row = c.Conn.QueryRow(ctx, query, args...)
 		return row.Err()
 	})
-	return patientRow{row, err}
+	return retriedRow{row, err}
 }
 
-type patientRow struct {
+type retriedRow struct {
 	driver.Row
 	err error // says more than that of the row
 }
 
 // Err is why there is no answer.
-func (r patientRow) Err() error { return r.err }
+func (r retriedRow) Err() error { return r.err }
 
 // Scan reads the row.
-func (r patientRow) Scan(dest ...any) error {
+func (r retriedRow) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}

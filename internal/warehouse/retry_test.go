@@ -24,7 +24,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// remote opens the database of w again, as that of a server at the address.
+// remote opens the database of w again, as that of a server at the given address.
 func remote(t *testing.T, w *Warehouse, address string) *Warehouse {
 	t.Helper()
 	far, err := Open(t.Context(), Options{DSN: "http://" + address, Database: w.database,
@@ -41,15 +41,16 @@ func remote(t *testing.T, w *Warehouse, address string) *Warehouse {
 	return far
 }
 
-// line is a TCP connection to a server that can be made to break. It is a real one: what has arrived has arrived.
+// line is a TCP connection to a server that can be made to break. It is a real connection: what has
+// arrived is not lost.
 type line struct {
 	target string
 
 	mu       sync.Mutex
 	listener net.Listener
 	conns    map[net.Conn]bool
-	word     string // in what a client sends
-	after    int    // bytes behind it after which the line breaks, once
+	word     string // in what a client sends; the line breaks after it
+	after    int    // the number of bytes behind word after which the line breaks, once
 }
 
 func newLine(t *testing.T, target string) *line {
@@ -64,7 +65,7 @@ func (l *line) open(t *testing.T, address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	for begun := time.Now(); errors.Is(err, syscall.EADDRINUSE) && time.Since(begun) < patience; {
-		<-time.After(time.Millisecond) // a port that was ours may be that of somebody's connection for a moment
+		<-time.After(time.Millisecond) // for a moment, somebody else's connection may have the port
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func (l *line) open(t *testing.T, address string) {
 	}()
 }
 
-// close refuses connections, and ends those that there are.
+// close refuses new connections, and ends the open ones.
 func (l *line) close(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
@@ -143,7 +144,7 @@ func (l *line) serve(client net.Conn) {
 	}
 }
 
-// coupons is a page of so many records.
+// coupons returns a page of n records.
 func coupons(n int) string {
 	var page strings.Builder
 	for i := range n {
@@ -154,7 +155,7 @@ func coupons(n int) string {
 }
 
 // TestLostConnection loses the connection to a server: it is refused for a while, and it breaks in the middle of an
-// insert. The rows are there once.
+// insert. The rows must be there once.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -192,7 +193,7 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// forgetful is a server that does each statement and loses its answer, the first time.
+// forgetful is a server that executes each statement and loses the first answer to it.
 type forgetful struct {
 	http.Handler
 	mu   sync.Mutex
@@ -221,8 +222,8 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestEveryAnswerIsLost does each statement of a run twice, because the answer to the first is lost: loads come out as
-// they do undisturbed. For wide samples: TestWarehouseComesBack of package syncer loses answers.
+// TestEveryAnswerIsLost executes each statement of a run twice, because the answer to the first is lost. The result
+// must be the same as without losses. For wide samples: TestWarehouseComesBack of package syncer loses answers.
 func TestEveryAnswerIsLost(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -259,7 +260,7 @@ func TestEveryAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestWarehouseFaults makes the engine refuse an insert until someone mends it, or for good.
+// TestWarehouseFaults makes the engine refuse an insert until someone repairs it, or for good.
 func TestWarehouseFaults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -285,7 +286,7 @@ func TestWarehouseFaults(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// For good: the run ends with what to do.
+		// For good: the run ends with an error that says what to do.
 		alter(c.spoil)
 		w.maxRetryElapsed = 20 * time.Millisecond
 		var fault *FaultError
@@ -296,7 +297,7 @@ func TestWarehouseFaults(t *testing.T) {
 		if n := staged(t, w, r); n != uint64(1+5*(number-1)) {
 			t.Errorf("%s: %d rows are staged", c.name, n)
 		}
-		// Mended while it is tried: the same batch goes in, once.
+		// Repaired during the retries: the same batch is inserted, once.
 		w.maxRetryElapsed = patience
 		before, mended := w.Retries(), make(chan struct{})
 		go func() {
@@ -315,7 +316,7 @@ func TestWarehouseFaults(t *testing.T) {
 		}
 		number++
 	}
-	// Made read-only by someone: there is nothing to wait for.
+	// Someone made it read-only: waiting does not help.
 	if err := w.conn.Exec(t.Context(), "ALTER TABLE coupons_staging MODIFY SETTING table_readonly = 1"); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func TestWarehouseFaults(t *testing.T) {
 	}
 }
 
-// starved lets one statement have next to no memory, once.
+// starved gives one statement almost no memory, once.
 type starved struct {
 	driver.Conn
 	done *bool
@@ -340,7 +341,7 @@ func (c starved) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// TestMemoryLimit runs out of memory in the middle of the comparison, whose steps are then done again together.
+// TestMemoryLimit runs out of memory in the middle of the comparison. Its steps are then done again together.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -361,7 +362,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestRemedies tells what may pass from what does not.
+// TestRemedies distinguishes what may pass from what does not.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
 	code := func(n int32) error { return fmt.Errorf("staging: %w", &clickhouse.Exception{Code: n}) }
@@ -398,7 +399,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// told is a log that calls when something is written to it.
+// told is a log that calls a function when something is written to it.
 type told func()
 
 func (f told) Write(p []byte) (int, error) {
@@ -406,7 +407,7 @@ func (f told) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRetryEndsWithItsContext does not keep a worker that is told to stop.
+// TestRetryEndsWithItsContext checks that a retry ends if the worker is told to stop.
 func TestRetryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -414,7 +415,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	w.maxRetryElapsed = 10 * time.Hour
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
-	w.log = slog.New(slog.NewTextHandler(told(func() { cancel(stop) }), nil)) // it says so before it waits
+	w.log = slog.New(slog.NewTextHandler(told(func() { cancel(stop) }), nil)) // it logs before it waits
 	err := w.retry(ctx, "SELECT 1", func() error { return syscall.ECONNREFUSED })
 	if !errors.Is(err, stop) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%v", err)

@@ -19,7 +19,7 @@ func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, er
 	return all, nil
 }
 
-// each hands on the rows of a query as values, one by one, and keeps none. Its arguments are as those of scanned.
+// each calls do for each row of a query, as a value, and keeps none of them. The other arguments are those of scanned.
 func each[T any](rows driver.Rows, err error, fields func(*T) []any, do func(T) error) error {
 	if err != nil {
 		return err
@@ -33,5 +33,5 @@ func each[T any](rows driver.Rows, err error, fields func(*T) []any, do func(T) 
 	return errors.Join(err, rows.Err(), rows.Close())
 }
 
-// only is for queries of one column.
+// only is the argument fields of scanned for queries of one column.
 func only[T any](value *T) []any { return []any{value} }

@@ -21,13 +21,13 @@ type Run struct {
 	// (warehouse-14).
 	StartedAt time.Time
 	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after
-	// it counts as changed then. Zero: not known; the warehouse's clock stands in for it.
+	// it counts as changed then. Zero: not known; the warehouse's clock is used instead.
 	ServerTime time.Time
 	// Within is the part of the stream that the run reads; nil: all of it.
 	Within catalog.Scope
 }
 
-// cap is the parameter of statements that have {cap:UInt64}.
+// cap returns the parameter of statements that have {cap:UInt64}.
 func (r Run) cap(now time.Time) any {
 	if r.ServerTime.IsZero() {
 		return named("cap", fmt.Sprint(max(now.UnixMilli(), 0)))
@@ -50,8 +50,8 @@ const (
 	Part Scope = iota
 	// Whole means that all of the stream was read: what is not in it is gone.
 	Whole
-	// Unlisted means that rows were read by their own addresses: those of which nothing was known are kept as rows that
-	// no list has; all others stay as they are.
+	// Unlisted means that rows were read by their own addresses. Those of which nothing was known are kept as rows that
+	// no list has; all others are not changed.
 	Unlisted
 )
 
@@ -73,10 +73,10 @@ type Changes struct {
 	// it. A run that reads a part leaves them as they are: it cannot tell a row whose updatedAt was set back from a
 	// service that gave an older state. A run that reads everything loads them.
 	Older uint64 `json:"older,omitempty"`
-	// Ahead is the number of rows staged that are dated after Run.ServerTime, by more than clocks differ.
+	// Ahead is the number of staged rows that are dated after Run.ServerTime, by more than clocks may differ.
 	Ahead uint64 `json:"ahead,omitempty"`
-	// Same says that each row staged is live as it is, and that no other is gone: there is nothing to compare, and no table
-	// of changes.
+	// Same says that each staged row is equal to the live one, and that no other row is gone: there is nothing to
+	// compare, and no table of changes.
 	Same bool `json:"-"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`

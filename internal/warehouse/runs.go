@@ -23,8 +23,8 @@ type Totals struct {
 
 // RunRecord is one row of sync_runs.
 //
-// A run that publishes is finished when all that it changes is attached. Of one that died while it published, and that
-// another one has finished, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
+// A run that publishes is finished when all that it changes is attached. If a run died while it published, and another
+// one has finished its work, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
 // fresher because it was found later.
 type RunRecord struct {
 	Account        string    `json:"account"`
@@ -40,13 +40,14 @@ type RunRecord struct {
 	Totals         Totals    `json:"totals"`
 	Changes        Changes   `json:"changes"`
 	Duplicates     uint64    `json:"duplicates"`
-	WouldDelete    uint64    `json:"would_delete"`    // rows, had a guard not stopped the run
+	WouldDelete    uint64    `json:"would_delete"`    // rows that it would have deleted if a guard had not stopped it
 	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
-	Unknown        []string  `json:"-"` // fields that the interface does not name, of a run of this process; unknown_fields has them
-	Written        Written   `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
-	Carried        *Carried  `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
+	// Unknown are the fields that the interface does not name, of a run of this process; unknown_fields has them.
+	Unknown []string `json:"-"`
+	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
+	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
@@ -65,7 +66,7 @@ func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
 	return p.insertRun(ctx, r, next)
 }
 
-// BeginRun writes the row of a run that has none yet.
+// BeginRun writes the first row of a run.
 func (p *pool) BeginRun(ctx context.Context, r RunRecord) error {
 	return p.insertRun(ctx, r, r.StartedAt)
 }
@@ -79,9 +80,12 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
 		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome,
 			optional(r.RequestedAfter),
-			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read, r.Changes.Inserted, r.Changes.Updated,
-			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged, r.Changes.Older, r.Changes.Kept,
-			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, uint64(next.UnixMicro()))
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read,
+			r.Changes.Inserted, r.Changes.Updated,
+			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
+			r.Changes.Older, r.Changes.Kept,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error,
+			uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)
@@ -98,13 +102,13 @@ func optional(t time.Time) *time.Time {
 }
 
 // markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is
-// alive; alive is the run that goes on.
+// alive, except for alive, the run that continues.
 func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
 	now, err := p.Now(ctx)
 	if err != nil {
 		return err
 	}
-	// The condition stands in a query of its own: beside REPLACE, outcome would be the new one.
+	// The condition is in a subquery: beside REPLACE, outcome would be the new value.
 	err = p.exec(ctx, `INSERT INTO sync_runs_log
 SELECT * REPLACE (`+quote(OutcomeKilled)+
 		` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,

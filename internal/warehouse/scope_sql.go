@@ -6,7 +6,7 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// scopeCondition is the condition on stored rows that they are in a scope. A row without a value of a filter is not.
+// scopeCondition returns the condition that stored rows are in a scope. A row without a value for a filter is not.
 func scopeCondition(s *catalog.Stream, scope catalog.Scope) string {
 	var conditions []string
 	for _, c := range scope {
@@ -30,7 +30,7 @@ func scopeCondition(s *catalog.Stream, scope catalog.Scope) string {
 	return strings.Join(conditions, " AND ")
 }
 
-// filtered is what the rows of a scope were selected by, as one text (PlannedDelete.Filtered).
+// filtered returns the values by which the rows of a scope were selected, as one text (PlannedDelete.Filtered).
 func filtered(s *catalog.Stream, scope catalog.Scope) string {
 	values := []string{"''"}
 	for _, c := range scope {
@@ -47,7 +47,7 @@ func filtered(s *catalog.Stream, scope catalog.Scope) string {
 	return "concat(" + strings.Join(values, ", ") + ")"
 }
 
-// selectOutside are the keys of the account's rows that are outside of the scope of the run. It has no parameters,
+// selectOutside selects the keys of the account's rows that are outside of the scope of the run. It has no parameters,
 // since it is also part of a mutation.
 func (x script) selectOutside() string {
 	return x.render("SELECT $key FROM $latest FINAL WHERE account = $account AND NOT ($within)",
@@ -56,5 +56,6 @@ func (x script) selectOutside() string {
 
 // countOutside counts the planned deletes that are outside of the scope of the run.
 func (x script) countOutside() string {
-	return x.render("SELECT count() FROM $changes WHERE $gone AND $key IN ($outside)", parts{"outside": x.selectOutside()})
+	return x.render("SELECT count() FROM $changes WHERE $gone AND $key IN ($outside)",
+		parts{"outside": x.selectOutside()})
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// script is the statements of one run, as pure functions that render them: the files *_sql.go. What each looks like for
-// a stream is in testdata.
+// script renders the statements of one run. Its methods, in the files *_sql.go, are pure functions. testdata shows what
+// each statement looks like for a stream.
 //
 // Their parameters: account, run, started (when the run began, in microseconds since 1970), latest (the latest time of
 // reading that a stored row can have, in microseconds), cap (the service's time, in milliseconds: no row changed later)
@@ -53,7 +53,7 @@ var (
 	isMoved   = isWritten + " AND moved"
 )
 
-// isLive is a condition on those that readers see before the run.
+// isLive is the condition on that column for the rows that readers see before the run.
 var isLive = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete)
 
 // readPart masks the time of reading in a version.
@@ -65,19 +65,19 @@ func upstreamPart(version string) string {
 	return "bitShiftLeft(bitShiftRight(" + version + ", 64), 64)"
 }
 
-// cappedVersion is the version of a staged row with an updatedAt that is not after the service's own time.
+// cappedVersion returns the version of a staged row, with its updatedAt limited to the service's own time.
 func cappedVersion(version string) string {
 	return sql("least($v, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd($v, $read_part)))",
 		parts{"v": version, "read_part": readPart})
 }
 
-// datedAhead says that a time upstream, in milliseconds, lies so far after the one it is compared with that clocks
-// which differ a little do not explain it. Such a time is wrong, and says nothing of when the row changed.
+// datedAhead returns the condition that an upstream time, in milliseconds, is so much later than the one it is compared
+// with that slightly different clocks do not explain it. Such a time is wrong, and does not say when the row changed.
 func datedAhead(upstream, of string) string {
 	return fmt.Sprintf("%s > %s + %d", upstream, of, clockTolerance.Milliseconds())
 }
 
-// stagedAhead is datedAhead of staged rows.
+// stagedAhead is that condition for staged rows.
 var stagedAhead = datedAhead("bitShiftRight(_version, 64)", "{cap:UInt64}")
 
 // joined writes the lines of a part below each other.

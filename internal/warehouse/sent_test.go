@@ -21,7 +21,7 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// recorder writes down each statement that goes over a connection, and which function sent it.
+// recorder records each statement that is sent over a connection, and which function sent it.
 type recorder struct {
 	driver.Conn
 	sent *sent
@@ -38,7 +38,8 @@ func (s *sent) record(text string) {
 	s.each = append(s.each, statement{sender(), text})
 }
 
-// sender is the function of the package that sends a statement: what is between it and the connection is left out.
+// sender returns the function of the package that sends a statement. Functions between it and the connection
+// are left out.
 func sender() string {
 	stack := make([]uintptr, 32)
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack)])
@@ -86,7 +87,7 @@ var (
 	anyList     = regexp.MustCompile(`\(''(, '[^']*')+\)`)
 )
 
-// constant is a statement with one value for what differs from run to run.
+// constant returns a statement with one value for what differs from run to run.
 func constant(statement string) string {
 	statement = anyRunTable.ReplaceAllString(statement, "_"+strings.ReplaceAll(goldenRun, "-", ""))
 	statement = anyUUID.ReplaceAllString(statement, goldenRun)
@@ -95,7 +96,7 @@ func constant(statement string) string {
 	return anyList.ReplaceAllString(statement, "('', 'a', 'b')")
 }
 
-// shape is a statement without what differs from run to run, nor its line breaks.
+// shape returns a statement without what differs from run to run, and without its line breaks.
 func shape(statement string) string { return strings.Join(strings.Fields(constant(statement)), " ") }
 
 // everything makes a warehouse do all that it can, for each stream, and returns what it sent.
@@ -131,7 +132,7 @@ func everything(t *testing.T) []statement {
 	return all.each
 }
 
-// records are pages of a stream: what the first run reads, and what the second finds changed, new and gone.
+// records returns pages of a stream: what the first run reads, and what the second finds changed, new and gone.
 func records(s *catalog.Stream) (first, second string) {
 	id := func(n int) string {
 		switch {
@@ -154,8 +155,8 @@ func records(s *catalog.Stream) (first, second string) {
 		"," + record(4, "2026-01-02T00:00:00Z", "") + "]"
 }
 
-// everyStep loads a stream in each way. The statements of all streams are made alike, so of those without a golden file
-// only two runs are made.
+// everyStep loads a stream in each way. The statements of all streams are made alike, so streams without a golden file
+// get only two runs.
 func everyStep(t *testing.T, w, aside *Warehouse, s *catalog.Stream) {
 	t.Helper()
 	ctx := t.Context()
@@ -219,7 +220,7 @@ func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page
 	l, x, c := stageAll(t, w, s, scope, page)
 	between(x, c)
 	c.Inserted, c.Updated, c.Deleted, c.Older = 0, 0, 0, 0
-	must(t, x.count(ctx, &c)) // what is between may take some of it back
+	must(t, x.count(ctx, &c)) // steps in between may take some of it back
 	now, err := w.Now(ctx)
 	must(t, err)
 	prepared, err := x.Prepare(ctx, c, now)
@@ -229,7 +230,7 @@ func loadStream(t *testing.T, w *Warehouse, s *catalog.Stream, scope Scope, page
 	must(t, x.Publish(ctx, l, Intent{RunID: x.ID, MergedAt: now, Record: record, Prepared: prepared}), l.Release(ctx))
 }
 
-// everyRetry tries rejected records again, and remembers what is not there.
+// everyRetry retries rejected records, and remembers those that do not exist.
 func everyRetry(t *testing.T, aside *Warehouse, x *Writer) {
 	t.Helper()
 	ctx := t.Context()
@@ -249,7 +250,7 @@ func everyRetry(t *testing.T, aside *Warehouse, x *Writer) {
 	must(t, x.SaveMisses(ctx, []Miss{{uuid.New(), MissNotFound}}))
 }
 
-// everyRecovery finishes, gives up and clears away what runs that died left behind.
+// everyRecovery finishes, gives up and removes what dead runs left behind.
 func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 	t.Helper()
 	ctx := t.Context()
@@ -263,7 +264,7 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 		record := RunRecord{Account: x.Account, Stream: s.Name, RunID: x.ID, StartedAt: x.StartedAt, Outcome: OutcomeSuccess,
 			Changes: c}
 		must(t, w.saveJSON(ctx, x.Run, intentName(x.ID), Intent{RunID: x.ID, Record: record}))
-		must(t, l.Expire(ctx)) // whoever takes it next recovers
+		must(t, l.Expire(ctx)) // the next holder recovers
 	}
 	var states, cleared []stateRow
 	for i := range 2 * keptCleared {
@@ -282,7 +283,7 @@ func everyRecovery(t *testing.T, w *Warehouse, s *catalog.Stream, page string) {
 	must(t, err, l.Release(ctx))
 }
 
-// everyLedgerQuestion asks what is about forecasts, settlements and packets.
+// everyLedgerQuestion makes all queries about forecasts, settlements and packets.
 func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()
@@ -317,7 +318,7 @@ func everyLedgerQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 }
 
-// everyQuestion asks all that does not belong to a run.
+// everyQuestion makes all queries that do not belong to a run.
 func everyQuestion(t *testing.T, w *Warehouse) {
 	t.Helper()
 	ctx := t.Context()

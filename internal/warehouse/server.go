@@ -20,12 +20,13 @@ type Server struct {
 
 	shards uint64 // of the cluster; 1 or 0: it is not divided
 	engine string // of the database; "" when there is none yet
-	bare   uint64 // tables that last and whose engine does not replicate
+	bare   uint64 // permanent tables whose engine does not replicate
 	copies uint64 // tables whose engine does
 	door   bool   // an embedded engine in another process (serve-warehouse), which hides these facts
 }
 
-// String is the version, with what of the server is not as most have it.
+// String returns the version, and what is unusual about the server: Cloud, several shards, or a time zone
+// other than UTC.
 func (s Server) String() string {
 	text := s.Version
 	if s.Cloud {
@@ -40,10 +41,10 @@ func (s Server) String() string {
 	return text
 }
 
-// Server is what Identify has found.
+// Server returns what Identify has found.
 func (p *pool) Server() Server { return p.server }
 
-// ServerError says that the server, or how it is set up, does not fit. To try again is of no use.
+// ServerError says that the server, or how it is set up, does not fit. Trying again does not help.
 type ServerError struct {
 	Problem string
 	Advice  string // what to do
@@ -88,7 +89,7 @@ func (w *Warehouse) identify(ctx context.Context) (Server, error) {
 	return s, w.countReplicas(c)
 }
 
-// countReplicas connects again where the number of replicas is another one than the settings of connections are for.
+// countReplicas connects again if the settings of the connections are for another number of replicas.
 func (p *pool) countReplicas(c cluster) error {
 	if alone := c.replicas == 1; p.dialect.cluster != "" && !p.dialect.divided && alone != p.dialect.alone {
 		p.dialect.alone = alone
@@ -97,7 +98,7 @@ func (p *pool) countReplicas(c cluster) error {
 	return nil
 }
 
-// ask reads what there is to know. A server that does not understand the question may be older than any that is of use.
+// ask reads the facts about the server. A server that does not understand the question may be too old to be of use.
 func (p *pool) ask(ctx context.Context) (s Server, err error) {
 	err = p.admin.QueryRow(ctx, selectServer, named("database", p.database)).Scan(&s.Version, &s.TimeZone, &s.Cloud,
 		&s.engine, &s.bare, &s.copies)
@@ -150,7 +151,7 @@ type cluster struct {
 	replicas uint64 // of the server's own shard; 0: it does not find itself
 }
 
-// checkCluster holds that the cluster is there, and that the server knows its place in it.
+// checkCluster returns an error unless the cluster exists and the server knows its place in it.
 func (p *pool) checkCluster(ctx context.Context) (c cluster, err error) {
 	name := p.dialect.cluster
 	if err := p.admin.QueryRow(ctx, selectCluster, named("cluster", name)).Scan(&c.shards, &c.others, &c.macros,
@@ -170,11 +171,11 @@ func (p *pool) checkCluster(ctx context.Context) (c cluster, err error) {
 	return c, nil
 }
 
-// connections is how many new ones are asked which server they reach.
+// connections is how many new connections are asked which server they reach.
 const connections = 4
 
-// checkAddress holds that an address is that of one server: what one statement of a run writes, the next one must find.
-// The door of an embedded engine does not say who it is, and is one.
+// checkAddress returns an error if several servers answer at the address: what one statement of a run writes, the next
+// one must find. The door of an embedded engine does not say which server it is, but it is a single one.
 func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
 	ids := make([]string, connections)
 	errs := make([]error, connections)
@@ -183,7 +184,7 @@ func (p *pool) checkAddress(ctx context.Context) (door bool, err error) {
 		group.Go(func() { ids[i], errs[i] = p.askID(ctx) })
 	}
 	group.Wait()
-	if IsDenied(errs[0]) { // ClickHouse itself lets everybody ask for serverUUID()
+	if IsDenied(errs[0]) { // ClickHouse itself lets everybody ask for serverUUID(), so this is a door
 		return true, nil
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -202,11 +203,11 @@ func (p *pool) askID(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = patient{conn, p}.QueryRow(ctx, selectServerID).Scan(&id)
+	err = retryingConn{conn, p}.QueryRow(ctx, selectServerID).Scan(&id)
 	return id, errors.Join(err, conn.Close())
 }
 
-// dial opens a connection to the server that is worked with.
+// dial opens a connection to the server that the pool works with.
 func (p *pool) dial() (driver.Conn, error) { return p.dialTo(p.address()) }
 
 // dialTo opens a connection to one of the servers.

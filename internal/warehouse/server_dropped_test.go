@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cutOff fails each request, on a connection that is new or not.
+// cutOff fails each request, on a connection that is new or reused.
 type cutOff struct{ reused bool }
 
 func (b cutOff) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -29,8 +29,8 @@ type unreadable struct{}
 
 func (unreadable) Read([]byte) (int, error) { return 0, errors.New("the rows cannot be written") }
 
-// TestDroppedConnection: a request that meets the end of a connection which was idle is sent again. What fails for
-// another reason is not.
+// TestDroppedConnection checks that a request is sent again if its idle connection was already closed. A request that
+// fails for another reason is not.
 func TestDroppedConnection(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())

@@ -11,26 +11,26 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// refuse answers as ClickHouse does when a statement fails.
+// refuse answers as ClickHouse does if a statement fails.
 func refuse(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("X-ClickHouse-Exception-Code", fmt.Sprint(code))
 	w.WriteHeader(http.StatusInternalServerError)
 	fmt.Fprintf(w, "Code: %d. DB::Exception: %s", code, text)
 }
 
-// TestServerFaults fails each statement of a publication that writes, for each reason that a server or what stands
-// before it may have. The run ends with an error that says what to do, never with a success. When the reason is gone,
-// the next run finishes the work, or reads again: no row is lost.
+// TestServerFaults fails each statement of a publication that writes, for each reason that a server, or a proxy before
+// it, may have. The run ends with an error that says what to do, never with a success. When the reason is gone, the
+// next run finishes the work, or reads again: no row is lost.
 func TestServerFaults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	far, g := through(t, w, Options{MaxRetryElapsed: 1}) // a second attempt comes too late
+	far, g := through(t, w, Options{MaxRetryElapsed: 1}) // a second attempt is too late
 	steps := []string{"INSERT INTO sync_state_log", "ALTER TABLE coupons_versions ATTACH",
 		"ALTER TABLE coupons_latest ATTACH", "INSERT INTO sync_runs_log"}
 	faults := []struct {
 		name string
 		do   func(w http.ResponseWriter, done func(http.ResponseWriter))
-		want string // of the error
+		want string // part of the error
 	}{
 		{"table in readonly mode", refusal(242, "Table is in readonly mode since table metadata was not found in zookeeper"),
 			"replica that has lost its Keeper"},
@@ -97,7 +97,7 @@ func refusal(code int, text string) func(http.ResponseWriter, func(http.Response
 	return func(w http.ResponseWriter, _ func(http.ResponseWriter)) { refuse(w, code, text) }
 }
 
-// cut ends the connection, after the statement was done or before.
+// cut closes the connection, after the statement was executed or before.
 func cut(after bool) func(http.ResponseWriter, func(http.ResponseWriter)) {
 	return func(_ http.ResponseWriter, done func(http.ResponseWriter)) {
 		if after {
@@ -107,8 +107,8 @@ func cut(after bool) func(http.ResponseWriter, func(http.ResponseWriter)) {
 	}
 }
 
-// TestAnswersThatBreakOff are never taken for whole: of a list of rows, some have come, with the status 200, when the
-// server fails.
+// TestAnswersThatBreakOff checks that incomplete answers are never used as complete ones: when the server fails, it has
+// already sent the status 200 and some of the rows.
 func TestAnswersThatBreakOff(t *testing.T) {
 	t.Parallel()
 	w := open(t)

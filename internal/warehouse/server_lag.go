@@ -14,7 +14,7 @@ type LagError struct {
 	Table  string
 	Server string // address; "" for the embedded engine
 	Waited time.Duration
-	Err    error // what the server said at last
+	Err    error // what the server said last
 }
 
 func (e *LagError) Error() string {
@@ -30,14 +30,14 @@ func (e *LagError) Error() string {
 // Unwrap is what the server said.
 func (e *LagError) Unwrap() error { return e.Err }
 
-// A run waits five minutes for its replica, in turns: no proxy may take the connection for dead meanwhile, and a worker
-// that is told to end leaves no statement behind that waits for longer than one.
+// A run waits five minutes for its replica, in several turns. So no proxy takes the connection for dead meanwhile, and
+// a worker that is told to end leaves no statement behind that waits for longer than one turn.
 const (
 	lagTurn  = 20 * time.Second
 	lagTurns = 15
 )
 
-// codeTimeout is for a server that has waited for as long as it was asked to.
+// codeTimeout is the answer of a server that has waited for as long as it was asked to.
 const codeTimeout = 159
 
 // catchUp waits until the server has what others have published to tables, or returns a *LagError.
@@ -56,7 +56,8 @@ func (p *pool) catchUp(ctx context.Context, tables ...string) error {
 func (p *pool) catchUpOne(ctx context.Context, table string) error {
 	statement := syncReplica(table)
 	for waited := time.Duration(0); ; {
-		limited := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
+		limited := clickhouse.Context(ctx,
+			clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
 		err := p.retry(limited, statement, func() error { return p.conn.Exec(limited, statement) })
 		if !hasCode(err, codeTimeout) || ctx.Err() != nil {
 			return err

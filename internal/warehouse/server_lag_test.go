@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestLagThatDoesNotPass ends the run with an error that names the lag, in its time, and changes nothing. A lag that
-// passes is waited for.
+// TestLagThatDoesNotPass ends the run, within its time, with an error that names the lag, and changes nothing. A lag
+// that passes is waited for.
 func TestLagThatDoesNotPass(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -47,9 +47,10 @@ func TestLagThatDoesNotPass(t *testing.T) {
 	wantRows(t, w, "SELECT code FROM coupons", "b1")
 }
 
-// TestLagOnKeeper has a second replica of a table, to which another worker publishes while the first one's queue stands
-// still. The run of this one fails, says why, and changes nothing. When the lag is gone, a run sees what was published.
-// The second replica is in the same engine: it has the rows that the queue asks for, so nothing is fetched.
+// TestLagOnKeeper has a second replica of a table, to which another worker publishes while the queue of the first
+// replica is stopped. The run on the first one fails, says why, and changes nothing. When the lag is gone, a run
+// sees what was published. The second replica is in the same engine: it has the rows that the queue asks for, so
+// nothing is fetched.
 func TestLagOnKeeper(t *testing.T) {
 	if enginetest.Cluster() == "" {
 		t.Skip("needs replicated tables: TEST_KEEPER names a ZooKeeper in the step of .ci/run that runs this test")

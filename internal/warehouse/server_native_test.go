@@ -19,8 +19,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// installed is a ClickHouse server of this machine, which the test starts: of the native protocol the embedded engine
-// has none. It may be an old one, as that of Debian is.
+// installed is a ClickHouse server of this machine, which the test starts: the embedded engine does not speak the
+// native protocol. It may be an old one, as that of Debian is.
 type installed struct{ native, secure, web string }
 
 const serverConfig = `<yandex>
@@ -35,7 +35,7 @@ const serverUsers = `<yandex><profiles><default/></profiles><quotas><default/></
 <password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>
 </loader></users></yandex>`
 
-// startInstalled starts the server in a folder of its own, or skips the test where there is none.
+// startInstalled starts the server in a folder of its own, or skips the test if none is installed.
 func startInstalled(t *testing.T, a authority) installed {
 	t.Helper()
 	path, err := exec.LookPath("clickhouse-server")
@@ -92,8 +92,8 @@ func (s installed) answers(ctx context.Context) bool {
 }
 
 // TestInstalledServer connects to a real server over the native protocol and over HTTP, with TLS and without, with a
-// wrong password and to the wrong port. Debian's is too old, which is said. For wide samples: it starts a server in a
-// process of its own.
+// wrong password and to the wrong port. Debian's server is too old, and the error says so. For wide samples: it starts
+// a server in a process of its own.
 func TestInstalledServer(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestInstalledServer(t *testing.T) {
 	for _, tt := range []struct {
 		name, dsn string
 		tls       TLS
-		auth      bool // refused for the credentials
+		auth      bool // refused because of the credentials
 		want      string
 	}{
 		{"native", "clickhouse://loader:right@" + s.native, TLS{}, false, tooOldText},
@@ -129,7 +129,7 @@ func TestInstalledServer(t *testing.T) {
 			switch {
 			case IsAuth(err) != tt.auth:
 				t.Errorf("refused credentials: %t, %v", IsAuth(err), err)
-			case tt.want == tooOldText && err == nil: // a server of today
+			case tt.want == tooOldText && err == nil: // a current server
 				if isOlder(known.Version, MinimumVersion) {
 					t.Errorf("%s is accepted", known.Version)
 				}

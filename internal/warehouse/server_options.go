@@ -23,8 +23,8 @@ type TLS struct {
 	KeyFile  string // of that certificate
 }
 
-// progressInterval is how often a server says over HTTP that a statement goes on: whatever stands between must not take
-// the connection for dead.
+// progressInterval is how often a server reports over HTTP that a statement is still running, so that no proxy in
+// between takes the connection for dead.
 const progressInterval = 10 * time.Second
 
 func serverOptions(o Options, d dialect, database string, readOnly bool) (*clickhouse.Options, error) {
@@ -57,7 +57,7 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	}
 	dial := 10 * time.Second
 	if opts.Protocol == clickhouse.HTTP {
-		dial = patienceForServer // the driver asks a question in that time, and has to wait for a connection that is free
+		dial = serverTimeout // the driver asks a question in that time, and may have to wait for a free connection
 	}
 	opts.DialTimeout = max(opts.DialTimeout, dial)
 	opts.ReadTimeout = max(opts.ReadTimeout, 30*time.Minute) // a merge of millions of rows answers when it is done
@@ -65,8 +65,8 @@ func serverOptions(o Options, d dialect, database string, readOnly bool) (*click
 	return opts, nil
 }
 
-// failureTransport says what net/http and the driver keep to themselves: that a connection was dropped while it was
-// idle, and that an answer is a failure which says so only in a header.
+// failureTransport reports what net/http and the driver do not: that a connection was dropped while it was idle, and
+// that an answer is a failure which says so only in a header.
 type failureTransport struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -85,7 +85,7 @@ func (t failureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	// Once a server has sent its progress, it can no longer change the status, and the driver looks at nothing else.
+	// Once a server has sent its progress, it can no longer change the status, and the driver looks only at that.
 	if code := answer.Header.Get("X-ClickHouse-Exception-Code"); code != "" && code != "0" &&
 		answer.StatusCode == http.StatusOK {
 		answer.StatusCode, answer.Status = http.StatusInternalServerError, "500 Internal Server Error"
@@ -93,8 +93,9 @@ func (t failureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// droppedError is the failure of a request on a connection that had served others before. The reason is not in the
-// request: servers close connections that are idle, and net/http has no type for a request that met such an end.
+// droppedError is the failure of a request on a connection that had served others before. The reason is not in
+// the request: servers close connections that are idle, and net/http has no type for a request that was sent on
+// one of these.
 type droppedError struct{ error }
 
 func (e *droppedError) Unwrap() error { return e.error }
@@ -147,7 +148,8 @@ func (t TLS) apply(config *tls.Config) (*tls.Config, error) {
 		return &pair, err
 	}
 	if _, err := load(nil); err != nil {
-		return nil, &ServerError{Problem: "warehouse.cert_file and key_file cannot be used", Advice: err.Error(), Err: err}
+		return nil, &ServerError{Problem: "warehouse.cert_file and key_file cannot be used",
+			Advice: err.Error(), Err: err}
 	}
 	config.GetClientCertificate = load
 	return config, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// pinned is a connection to the server that is worked with at the moment.
+// pinned is a connection to the server that the pool works with at the moment.
 type pinned struct{ to atomic.Pointer[driver.Conn] }
 
 func pin(c driver.Conn) *pinned {
@@ -19,7 +19,7 @@ func pin(c driver.Conn) *pinned {
 
 func (p *pinned) conn() driver.Conn { return *p.to.Load() }
 
-// Contributors is part of driver.Conn, as all that follows.
+// Contributors is part of driver.Conn, like all methods below.
 func (p *pinned) Contributors() []string { return p.conn().Contributors() }
 
 // ServerVersion asks the server.
@@ -46,7 +46,7 @@ func (p *pinned) PrepareBatch(ctx context.Context, query string,
 	return p.conn().PrepareBatch(ctx, query, opts...)
 }
 
-// Exec does a statement.
+// Exec runs a statement.
 func (p *pinned) Exec(ctx context.Context, query string, args ...any) error {
 	return p.conn().Exec(ctx, query, args...)
 }

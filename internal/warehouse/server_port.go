@@ -20,7 +20,7 @@ type language struct {
 	tls  bool
 }
 
-// scheme is how a DSN asks for it.
+// scheme returns how a DSN asks for it.
 func (l language) scheme() string {
 	switch {
 	case l.http && l.tls:
@@ -44,15 +44,16 @@ func (l language) String() string {
 	return text + " without TLS"
 }
 
-// explain says what to do about a server that does not answer as it should. An answer of the server itself, and one
-// that is clear, stay as they are.
+// explain returns an error that says what to do about a server that does not answer as it should. An answer of the
+// server itself, or an error that is clear already, is returned unchanged.
 func (p *pool) explain(ctx context.Context, err error) error {
 	if fit, ok := errors.AsType[*ServerError](err); ok {
 		return fit
 	}
 	if IsSettingRefused(err) {
 		return &ServerError{Problem: "the user may not change settings that this program depends on", Err: err,
-			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s", brief(err))}
+			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s",
+				brief(err))}
 	}
 	if IsDenied(err) {
 		return &ServerError{Problem: "the user may not read the server's version and settings", Err: err,
@@ -82,34 +83,37 @@ func (p *pool) explain(ctx context.Context, err error) error {
 			spoken.scheme(), asked)}
 }
 
-// ofCertificate is a connection that failed because one side does not trust the other.
+// ofCertificate reports whether a connection failed because one side does not trust the other, and returns an error
+// that says what to do.
 func ofCertificate(err error) (ServerError, bool) {
 	const problem = "the connection to the server is not trusted"
 	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
-		return ServerError{Problem: problem, Advice: "its certificate is for another name, so write that in warehouse.dsn: " +
-			wrong.Error(), Err: err}, true
+		return ServerError{Problem: problem,
+			Advice: "its certificate is for another name, so write that in warehouse.dsn: " +
+				wrong.Error(), Err: err}, true
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return ServerError{Problem: problem, Advice: "put the authority of its certificate into warehouse.ca_file: " +
 			wrong.Error(), Err: err}, true
 	}
 	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == opAlert {
-		return ServerError{Problem: problem, Advice: "it refuses this client: check warehouse.cert_file and key_file: " +
-			alert.Err.Error(), Err: err}, true
+		return ServerError{Problem: problem,
+			Advice: "it refuses this client: check warehouse.cert_file and key_file: " +
+				alert.Err.Error(), Err: err}, true
 	}
 	return ServerError{}, false
 }
 
-// opAlert is the Op of a *net.OpError which says that the other side refuses to go on with TLS.
+// opAlert is the Op of a *net.OpError which says that the other side refuses to continue with TLS.
 const opAlert = "remote error"
 
-// patienceForPort is how long a port may take to show what it speaks.
-const patienceForPort = 10 * time.Second
+// portTimeout is how long a port may take to show what it speaks.
+const portTimeout = 10 * time.Second
 
 // listen finds out what a port speaks. Nothing secret is sent. The error says that nobody answers, or that the server
 // does not talk to a client without a certificate.
 func listen(ctx context.Context, address string) (language, error) {
-	ctx, cancel := context.WithTimeout(ctx, patienceForPort)
+	ctx, cancel := context.WithTimeout(ctx, portTimeout)
 	defer cancel()
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // G402: only to learn that it is TLS
 	conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -66,8 +66,8 @@ func newAuthority(t *testing.T) authority {
 	return a
 }
 
-// native listens as ClickHouse does on the port of its native protocol: it hangs up on what it does not understand, and
-// tells a request of HTTP that it is wrong here.
+// native listens as ClickHouse does on the port of its native protocol: it hangs up if it does not understand, and
+// answers an HTTP request with an error about the wrong port.
 func native(t *testing.T, config *tls.Config) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +95,7 @@ func native(t *testing.T, config *tls.Config) string {
 	return listener.Addr().String()
 }
 
-// TestWrongPort says what a port speaks that is asked for something else. For wide samples: it waits for servers that
+// TestWrongPort checks the error about a port that speaks another protocol. For wide samples: it waits for servers that
 // do not answer.
 func TestWrongPort(t *testing.T) {
 	enginetest.OnlyWide(t)
@@ -119,7 +119,7 @@ func TestWrongPort(t *testing.T) {
 	for _, tt := range []struct {
 		name, dsn string
 		tls       TLS
-		want      string // of a ServerError; "": it works
+		want      string // part of a ServerError; "": it works
 	}{
 		{"native on the HTTP port", "clickhouse://" + plain.Listener.Addr().String(), TLS{},
 			"speaks HTTP without TLS, and warehouse.dsn asks for the native protocol without TLS: begin it with http://"},
@@ -177,8 +177,8 @@ func TestCertificateFiles(t *testing.T) {
 	}
 }
 
-// TestConnectionOptions are those of a server: compressed, unless the DSN says otherwise, and with signs of life over
-// HTTP.
+// TestConnectionOptions checks the options for a server: compression, unless the DSN says otherwise, and
+// keep-alive over HTTP.
 func TestConnectionOptions(t *testing.T) {
 	t.Parallel()
 	for dsn, compressed := range map[string]bool{"clickhouse://h:9000": true, "http://h:8123": true,

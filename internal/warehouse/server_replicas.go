@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// replicas are the servers that the DSN names, of which one is worked with. It stays the same while any run is under
-// way: what a run has staged and prepared is on that one alone.
+// replicas are the servers that the DSN names. The pool works with one of them, which stays the same while any run is
+// under way: what a run has staged and prepared is on that server alone.
 type replicas struct {
 	addresses []string
 	open      func(address string) ([]driver.Conn, error) // the connections to one of them, in the order of pinned
@@ -26,10 +26,10 @@ type replicas struct {
 // toAdmin is the index of the connection that needs no database: before the first migration there is none.
 const toAdmin = 1
 
-// patienceForServer is how long a server may take to say that it is there.
-const patienceForServer = 30 * time.Second
+// serverTimeout is how long a server may take to say that it is there.
+const serverTimeout = 30 * time.Second
 
-// address is that of the server that is worked with.
+// address returns the address of the server that the pool works with.
 func (r *replicas) address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,14 +43,14 @@ func (r *replicas) addRun() {
 	r.runs++
 }
 
-// removeRun is the end of a run.
+// removeRun notes the end of a run.
 func (r *replicas) removeRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs--
 }
 
-// choose moves on to the next server that answers, where the current one does not and no run is under way.
+// choose switches to the next server that answers, if the current one does not and no run is under way.
 func (p *pool) choose(ctx context.Context) error {
 	r := p.replicas
 	if r == nil || len(r.addresses) < 2 {
@@ -80,9 +80,9 @@ func (p *pool) choose(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// moveTo makes a server the one that is worked with, if it answers.
+// moveTo switches to a server, if it answers.
 func (r *replicas) moveTo(ctx context.Context, next int) error {
-	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	if next == r.current {
 		return r.pinned[toAdmin].Ping(ctx)
@@ -105,7 +105,7 @@ func (r *replicas) moveTo(ctx context.Context, next int) error {
 	return errors.Join(errs...)
 }
 
-// published are the tables of a stream that a run is compared with.
+// published returns the tables of a stream that a run is compared with.
 func published(s *catalog.Stream) []string {
 	tables := []string{s.Name + "_latest"}
 	if s.History {

@@ -18,7 +18,7 @@ const (
 	Visitor  Role = "reader"   // asks the views
 )
 
-// grants are rights on something: on tells of what, by the name of the database.
+// grants are rights on something. on returns what that is, with the name of the database.
 type grants struct {
 	on     func(p *pool) string
 	rights []string
@@ -30,7 +30,7 @@ func onViews(p *pool) string    { return "`" + p.given.ViewsDatabase + "`.*" }
 func onServer(*pool) string     { return "*.*" }
 func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
 
-// grantsOf are the rights that a role needs.
+// grantsOf returns the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
 	if p.given.ViewsDatabase == "" {
 		return p.grantsOnTables(role)
@@ -44,7 +44,7 @@ func (p *pool) grantsOf(role Role) []grants {
 	return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT"}})
 }
 
-// grantsOnTables are those of a warehouse that has no database of views.
+// grantsOnTables returns the rights that a role needs if the warehouse has no database of views.
 func (p *pool) grantsOnTables(role Role) []grants {
 	if p.dialect.divided {
 		return overShards(role)
@@ -59,7 +59,7 @@ func (p *pool) grantsOnTables(role Role) []grants {
 		}
 		return all
 	}
-	// To attach a part to a table needs the right to delete from it.
+	// Attaching a part to a table needs the right to delete from it.
 	all := []grants{{onDatabase, []string{"SELECT", "INSERT", "ALTER DELETE"}}}
 	ofRuns := grants{onDatabase, []string{"CREATE TABLE", "DROP TABLE", "OPTIMIZE"}}
 	if p.dialect.cluster != "" {
@@ -72,7 +72,7 @@ func (p *pool) grantsOnTables(role Role) []grants {
 	return all
 }
 
-// overShards are the rights on the tables over all shards, which ask those of each shard as the same user.
+// overShards returns the rights on the tables over all shards. These query the tables of each shard as the same user.
 func overShards(role Role) []grants {
 	switch role {
 	case Visitor:
@@ -117,11 +117,12 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 	return statements, nil
 }
 
-// TrySettings sends the settings of the statements that write with one that does nothing: a user who may not change one
-// of them is told so before a run depends on it. Its error fits IsSettingRefused then.
+// TrySettings sends a statement that does nothing, with the settings of the statements that write. So a user who may
+// not change one of these settings learns it before a run depends on it: IsSettingRefused is true of the error.
 func (w *Warehouse) TrySettings(ctx context.Context) error {
-	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0, "optimize_throw_if_noop": 1,
-		"receive_timeout": int(lagTurn.Seconds())}
+	settings := clickhouse.Settings{"insert_deduplication_token": "", "optimize_on_insert": 0,
+		"optimize_throw_if_noop": 1,
+		"receive_timeout":        int(lagTurn.Seconds())}
 	for _, more := range []clickhouse.Settings{w.dialect.insertSettings(), w.dialect.mergeSettings(), deltaSettings,
 		joinSettings(0), nullsEqual} {
 		maps.Copy(settings, more)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestGrantsAreDocumented holds that deploy/SERVERS.md lists each right that check asks for.
+// TestGrantsAreDocumented checks that deploy/SERVERS.md lists each right that check asks for.
 func TestGrantsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/SERVERS.md")

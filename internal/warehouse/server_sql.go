@@ -2,8 +2,8 @@ package warehouse
 
 import "strings"
 
-// selectServer asks a server what it is: its version, its time zone, whether it is Cloud, the engine of
-// the database, and how many of the tables that last are not replicated, and are.
+// selectServer asks a server what it is: its version, its time zone, whether it is Cloud, the engine of the database,
+// how many of the permanent tables are not replicated, and how many are.
 const selectServer = `SELECT version(), timezone(),
     toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
     (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
@@ -14,7 +14,7 @@ const selectServer = `SELECT version(), timezone(),
 const selectServerID = "SELECT toString(serverUUID())"
 
 // selectCluster asks how many shards a cluster has, what other clusters there are, which macros the server has, and how
-// many replicas its shard has; 0 where it does not find itself.
+// many replicas its shard has; 0 if it does not find itself.
 const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
     (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
@@ -23,7 +23,7 @@ const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters 
 // shards.
 const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local`
 
-// selectAccounts lists the accounts of which there is anything.
+// selectAccounts lists the accounts that have anything.
 const selectAccounts = "SELECT DISTINCT toString(account) FROM sync_state_log"
 
 // checkGrant asks whether the user has a right.

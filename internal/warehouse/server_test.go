@@ -17,16 +17,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fake is a server of another kind than the embedded engine, which does its work: what a statement would find there is
-// written into it.
+// fake pretends to be a server of another kind in front of the embedded engine, which does the work. What a statement
+// would find on that server is written into the statement.
 type fake struct {
 	http.Handler
 	mu     sync.Mutex
-	change func(statement string) string // what is done in its place
+	change func(statement string) string // returns what is executed in its place
 	seen   []string
 }
 
-// is is a change that replaces pieces of statements.
+// is returns a change that replaces parts of statements.
 func is(pairs ...string) func(string) string { return strings.NewReplacer(pairs...).Replace }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.seen = append(f.seen, string(body))
 	changed := string(body)
-	if !strings.HasPrefix(changed, "SELECT displayName()") { // as the driver asks first
+	if !strings.HasPrefix(changed, "SELECT displayName()") { // the first query of the driver
 		changed = f.change(changed)
 	}
 	f.mu.Unlock()
@@ -49,14 +49,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Handler.ServeHTTP(w, r)
 }
 
-// does changes what the server does from here on.
+// does changes how the server behaves from now on.
 func (f *fake) does(change func(string) string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.change = change
 }
 
-// sent counts the statements that begin with some words.
+// sent counts the statements with the given beginning.
 func (f *fake) sent(begin string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *fake) sent(begin string) (n int) {
 	return n
 }
 
-// serve opens the database of w as that of a server which differs from the embedded engine.
+// serve opens the database of w as that of a server that differs from the embedded engine.
 func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*Warehouse, *fake) {
 	t.Helper()
 	f := &fake{Handler: door(w), change: change}
@@ -87,7 +87,7 @@ func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*
 // replicasOfShard is the part of selectCluster about the server's own shard.
 const replicasOfShard = "(SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))"
 
-// TestUnfitServers are refused, each with what to do.
+// TestUnfitServers checks that unfit servers are refused, each with what to do.
 func TestUnfitServers(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -97,7 +97,7 @@ func TestUnfitServers(t *testing.T) {
 		name   string
 		o      Options
 		change func(string) string
-		want   []string // of the error
+		want   []string // parts of the error
 	}{
 		{"too old", Options{}, is("version()", "'24.8.14.39'"), []string{"24.8.14.39", "25.12 or later"}},
 		{"too old to understand the question", Options{},
@@ -145,7 +145,8 @@ func TestUnfitServers(t *testing.T) {
 
 const isCloud = "toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1'))"
 
-// inCloud is what statements find in Cloud. The embedded engine refuses to wait for replicas that it has not.
+// inCloud returns what statements find in Cloud. The embedded engine refuses to wait for replicas that it
+// does not have.
 func inCloud(s string) string {
 	if strings.HasPrefix(s, "SYSTEM SYNC REPLICA") {
 		return "SELECT 1"
@@ -153,7 +154,8 @@ func inCloud(s string) string {
 	return strings.ReplaceAll(s, isCloud, "true")
 }
 
-// TestFitServers are accepted: one like the embedded engine, and Cloud, in which a stream is loaded.
+// TestFitServers checks that fit servers are accepted: one like the embedded engine, and Cloud, in which a
+// stream is loaded.
 func TestFitServers(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -182,7 +184,7 @@ func TestFitServers(t *testing.T) {
 	}
 }
 
-// TestLaggingReplica stages on one server and compares on another, which has nothing of it yet: nothing is deleted.
+// TestLaggingReplica stages on one server and compares on another, which has none of the rows yet: nothing is deleted.
 func TestLaggingReplica(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -200,7 +202,7 @@ func TestLaggingReplica(t *testing.T) {
 	}
 }
 
-// TestMissingGrants names the rights that a user lacks, as statements.
+// TestMissingGrants checks that the rights that a user lacks are named, as statements.
 func TestMissingGrants(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -227,7 +229,7 @@ func TestMissingGrants(t *testing.T) {
 	must(t, far.TrySettings(t.Context()))
 }
 
-// TestRefusedSettings are those that the profile of the user fixes.
+// TestRefusedSettings checks the error about settings that the profile of the user fixes.
 func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -256,7 +258,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// TestFailureInAHeader is a statement that fails after the server has sent its progress, and with it the status 200.
+// TestFailureInAHeader has a statement that fails after the server has sent its progress, and with it the status 200.
 func TestFailureInAHeader(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -283,7 +285,7 @@ func TestFailureInAHeader(t *testing.T) {
 	}
 }
 
-// TestFailover moves on to the next server of the DSN, but not under a run.
+// TestFailover moves to the next server of the DSN, but not during a run.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -313,7 +315,7 @@ func TestFailover(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	must(t, w.exec(t.Context(), "TRUNCATE TABLE sync_state_log")) // what the run that died holds would run out
+	must(t, w.exec(t.Context(), "TRUNCATE TABLE sync_state_log")) // as if the lease of the dead run had run out
 	now := begin(t, w, "coupons")
 	l, err = far.Acquire(t.Context(), now)
 	must(t, err)

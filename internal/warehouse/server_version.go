@@ -33,7 +33,7 @@ func tooOld(version string) error {
 		Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
 }
 
-// longestVersion is more than any has.
+// longestVersion is more bytes than any version has.
 const longestVersion = 100
 
 // bareVersion asks for the version in a way that the oldest servers understand: with no setting, and without what the
@@ -50,7 +50,7 @@ func (p *pool) bareVersion(ctx context.Context) (version string, known bool) {
 		}
 		return fmt.Sprintf("%d.%d.%d", v.Version.Major, v.Version.Minor, v.Version.Patch), true
 	}
-	ctx, cancel := context.WithTimeout(ctx, patienceForServer)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(),
 		Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}

@@ -26,8 +26,8 @@ func lookedAt(t *testing.T, w *Warehouse, mode string, server time.Time) {
 	}
 }
 
-// TestServiceClock measures ages in an account in which nothing has happened for long: the runs that found nothing know
-// what time it is.
+// TestServiceClock measures ages in an account in which nothing has happened for long: runs that found nothing still
+// tell the time of the service.
 func TestServiceClock(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -35,7 +35,7 @@ func TestServiceClock(t *testing.T) {
 	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+
 		transaction(idB, "PENDING", "1", day1, `,"soldAt":"2200-01-01T00:00:00Z"`)+"]")
 	const ages = "SELECT ifNull(toString(age_seconds / 86400), '-') FROM payout_unpaid ORDER BY id"
-	wantRows(t, w, ages, "-", "-") // no run is known to have succeeded
+	wantRows(t, w, ages, "-", "-") // no successful run is known
 	if err := w.saveStates(t.Context(), "acme", "transactions", watermarkRow(sale.AddDate(0, 0, 2))); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestServiceClock(t *testing.T) {
 		lookedAt(t, w, "incremental", sale.AddDate(0, 0, day))
 		wantRows(t, w, ages, fmt.Sprint(day), "0")
 	}
-	// Of changes since, a backfill of old sales knows nothing, nor does a retry.
+	// A backfill of old sales says nothing about later changes, nor does a retry.
 	lookedAt(t, w, "backfill", sale.AddDate(0, 0, 500))
 	lookedAt(t, w, ModeRetry, sale.AddDate(0, 0, 500))
 	wantRows(t, w, ages, "130", "0")
@@ -62,8 +62,8 @@ func TestServiceClock(t *testing.T) {
 	wantRows(t, w, ages, "140", "0")
 }
 
-// TestAgesWithASkewedClock: the clock of the warehouse is a half month before or after that of the service, which the
-// ages must not show. Without a wide sample, it is only before it. For wide samples: TestServiceClock measures ages,
+// TestAgesWithASkewedClock sets the clock of the warehouse a half month before or after that of the service. The ages
+// must not show that. Without a wide sample, it is only before it. For wide samples: TestServiceClock measures ages,
 // TestClockIsSet sets the clock.
 func TestAgesWithASkewedClock(t *testing.T) {
 	enginetest.OnlyWide(t)

@@ -35,8 +35,8 @@ type SettlementRevision struct {
 var settlementColumns = columns("account String, reference String, revision UInt32, hash String, received_on Date, currency_code String, amount Decimal(38,4), fee Decimal(38,4), payout_currency String, " +
 	"payout_amount Decimal(38,4), unit Decimal(38,4), payouts Array(Int64), text String, at DateTime64(3), id UUID, source String, line UInt32, by String, note String")
 
-// AddSettlements adds revisions of settlements, made now by the clock of the warehouse: all or none of the accounts of
-// a shard. Their time and ID are set.
+// AddSettlements adds revisions of settlements: of the accounts of a shard, all of them or none. It sets their ID, and
+// their At by the clock of the warehouse.
 func (w *Warehouse) AddSettlements(ctx context.Context, all []SettlementRevision) error {
 	for _, shard := range w.each() {
 		var here []*SettlementRevision
@@ -87,7 +87,7 @@ func (r Reader) SettlementRevisions(ctx context.Context, account string) ([]Sett
 	return r.settlementRevisions(ctx, "", named("account", account))
 }
 
-// RevisionsOfSettlements is SettlementRevisions of those that an account has by these references.
+// RevisionsOfSettlements reads every revision of the settlements of an account that have these references.
 func (r Reader) RevisionsOfSettlements(ctx context.Context, account string,
 	references []string) ([]SettlementRevision, error) {
 	list, err := json.Marshal(references) // a bank may write quotes and backslashes
@@ -136,14 +136,15 @@ func (r Reader) Settlements(ctx context.Context, account string) ([]Settlement, 
 	return r.settlements(ctx, "", named("account", account))
 }
 
-// SettlementsOfPayout is Settlements of those that settle one payout, alone or with others.
+// SettlementsOfPayout reads the settlements that settle one payout, alone or with others.
 func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout int64) ([]Settlement, error) {
 	return r.settlements(ctx, " AND has(payouts, {payout:Int64})", named("account", account),
 		named("payout", fmt.Sprint(payout)))
 }
 
-// anySettlement reports whether anything was ever imported of an account, or of any. Where nothing was, to plan the
-// statements that match payouts with it costs many times what this does.
+// anySettlement reports whether anything was ever imported, for one account or, without a name, for any. If nothing
+// was, it saves the planning of the statements that match payouts with settlements, which costs many times as much
+// as this query.
 func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 	var n uint64
 	err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1)",
@@ -154,7 +155,7 @@ func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 	return n > 0, nil
 }
 
-// CountSettlements is how many settlements of an account were imported.
+// CountSettlements returns how many settlements of an account were imported.
 func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
 	err = r.conn.QueryRow(ctx, "SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String}",
 		named("account", account)).Scan(&n)
@@ -173,7 +174,8 @@ FROM settlements
 WHERE {account:String} IN ('', account)$and
 ORDER BY account, received_on DESC, reference`, parts{"and": and}), args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
-		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee, &s.PayoutCurrency,
+		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount,
+			&s.Fee, &s.PayoutCurrency,
 			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
 	})
 	if err != nil {
@@ -199,13 +201,13 @@ func (r Reader) ThreeWays(ctx context.Context, account string) ([]ThreeWay, erro
 	return r.threeWays(ctx, "", named("account", account))
 }
 
-// ThreeWaysOfPayout is ThreeWays of one payout, which has a row for each currency.
+// ThreeWaysOfPayout reads the same for one payout, which has a row for each currency.
 func (r Reader) ThreeWaysOfPayout(ctx context.Context, account string, payout int64) ([]ThreeWay, error) {
 	return r.threeWays(ctx, " AND payout_id = {payout:Int64}", named("account", account),
 		named("payout", fmt.Sprint(payout)))
 }
 
-// unsettledThreeWay is what payout_three_way is while no settlement was imported.
+// unsettledThreeWay has the rows of payout_three_way while no settlement was imported.
 const unsettledThreeWay = `
 (
     SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
@@ -252,7 +254,7 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 	return all, nil
 }
 
-// PayoutsEnded reads which payouts of an account have a period that ended from a time on and before another one.
+// PayoutsEnded returns the payouts of an account whose period ended at from or later, but earlier than before.
 func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
 	rows, err := r.conn.Query(ctx, sql(`SELECT id FROM $table
 WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')

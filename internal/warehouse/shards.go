@@ -13,19 +13,20 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// shards are the warehouses of a cluster of several shards, in the order of the cluster: each has whole accounts
+// shards are the warehouses of a cluster of several shards, in the order of the cluster. Each has whole accounts
 // (warehouse-18).
 type shards struct {
 	all  []*Warehouse
 	home map[string]int // of the accounts that have anything, the index of their shard
 }
 
-// shardDatabase is the name of the database of each shard. The one that is configured has the tables over all of them.
+// shardDatabase returns the name of the database of each shard. The database that is configured has the tables
+// over all of them.
 func shardDatabase(database string) string { return database + "_shard" }
 
-// At is the warehouse in which an account lives: one of several shards, or w itself where there is only one. Everything
-// about a single account is done there. An account that has nothing yet lives where its name leads, which is the same
-// for all processes.
+// At returns the warehouse in which an account lives: one of several shards, or w itself if there is only one.
+// Everything about a single account is done there. For an account that has nothing yet, the shard follows from its name
+// (homeOf), so that all processes choose the same one.
 func (w *Warehouse) At(account string) *Warehouse {
 	if w.shards == nil {
 		return w
@@ -37,10 +38,10 @@ func (w *Warehouse) At(account string) *Warehouse {
 	return w.shards.all[home]
 }
 
-// Shards is the number of shards; 1 where the warehouse is not divided.
+// Shards returns the number of shards: 1 if the warehouse is not divided.
 func (w *Warehouse) Shards() int { return len(w.each()) }
 
-// each is the warehouses that have rows: those of the shards, or w itself.
+// each returns the warehouses that have rows: those of the shards, or w itself.
 func (w *Warehouse) each() []*Warehouse {
 	if w.shards == nil {
 		return []*Warehouse{w}
@@ -48,10 +49,10 @@ func (w *Warehouse) each() []*Warehouse {
 	return w.shards.all
 }
 
-// common is the warehouse of rows that belong to no single account: always the same shard of several.
+// common returns the warehouse of rows that belong to no single account. Of several shards it is always the same one.
 func (w *Warehouse) common() *Warehouse { return w.At("") }
 
-// homeOf is the index of the shard of a name. If a shard is added, most names keep theirs.
+// homeOf returns the index of the shard for a name. If a shard is added, most names keep theirs.
 func homeOf(account string, shards int) (home int) {
 	highest := ""
 	for i := range shards {
@@ -73,7 +74,7 @@ func (w *Warehouse) Close() error {
 	return err
 }
 
-// divide opens the shards, each by those of the servers that are in it.
+// divide opens the shards, each with those of the servers that are in it.
 func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) error {
 	if found.copies > 0 {
 		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d",
@@ -118,7 +119,7 @@ func closeAll(all []*Warehouse) (err error) {
 	return err
 }
 
-// checkShard holds that a server of a shard can be worked with.
+// checkShard returns an error if the server of a shard cannot be used.
 func (w *Warehouse) checkShard(ctx context.Context) error {
 	if err := w.choose(ctx); err != nil {
 		return w.explain(ctx, err)
@@ -138,8 +139,8 @@ func (w *Warehouse) checkShard(ctx context.Context) error {
 	return w.countReplicas(c)
 }
 
-// serversOf asks each server in which shard it is, and returns the addresses by shard. One that does not answer is left
-// out, for as long as the program runs, where another one of its shard does.
+// serversOf asks each server in which shard it is, and returns the addresses by shard. A server that does not answer is
+// left out for as long as the program runs, if another one of its shard answers.
 func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, error) {
 	servers := make([][]string, number)
 	var silent []string
@@ -154,8 +155,8 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 			return nil, fmt.Errorf("asking %s in which shard it is: %w", address, err)
 		}
 		if shard == 0 || shard > number {
-			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s", address,
-				w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("the server %s does not find itself in the cluster %s",
+				address, w.dialect.cluster),
 				Advice: "list it in remote_servers of its own configuration under its own host name and port"}
 		}
 		servers[shard-1] = append(servers[shard-1], address)
@@ -163,18 +164,18 @@ func (w *Warehouse) serversOf(ctx context.Context, number uint64) ([][]string, e
 	for i, addresses := range servers {
 		if len(addresses) == 0 {
 			if len(silent) > 0 {
-				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w", i+1, w.dialect.cluster,
-					strings.Join(silent, ", "), errShardUnreachable)
+				return nil, fmt.Errorf("no server of shard %d of the cluster %s answers: %s: %w",
+					i+1, w.dialect.cluster, strings.Join(silent, ", "), errShardUnreachable)
 			}
-			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s", i+1,
-				w.dialect.cluster),
+			return nil, &ServerError{Problem: fmt.Sprintf("warehouse.dsn names no server of shard %d of the cluster %s",
+				i+1, w.dialect.cluster),
 				Advice: "name at least one server of each shard, separated by commas"}
 		}
 	}
 	return servers, nil
 }
 
-// errShardUnreachable says that a shard cannot be reached for the moment: to try again may help.
+// errShardUnreachable says that a shard cannot be reached for the moment: trying again may help.
 var errShardUnreachable = errors.New("start the server, or try again")
 
 // shardOf asks a server for the number of its shard; 0: it is in none.
@@ -183,17 +184,17 @@ func (w *Warehouse) shardOf(ctx context.Context, address string) (shard uint64, 
 	if err != nil {
 		return 0, err
 	}
-	err = patient{conn, w.pool}.QueryRow(ctx, selectShard, named("cluster", w.dialect.cluster)).Scan(&shard)
+	err = retryingConn{conn, w.pool}.QueryRow(ctx, selectShard, named("cluster", w.dialect.cluster)).Scan(&shard)
 	return shard, errors.Join(err, conn.Close())
 }
 
-// learn finds out which accounts live where.
+// learn finds out on which shard each account lives.
 func (w *Warehouse) learn(ctx context.Context) error {
 	home := map[string]int{}
 	for i, s := range w.shards.all {
 		rows, err := s.conn.Query(ctx, selectAccounts)
 		if IsMissing(err) {
-			continue // it is to be made
+			continue // its tables are still to be made
 		}
 		accounts, err := scanned(rows, err, only[string])
 		if err != nil {
@@ -201,7 +202,8 @@ func (w *Warehouse) learn(ctx context.Context) error {
 		}
 		for _, account := range accounts {
 			if other, twice := home[account]; twice {
-				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d", account, other+1, i+1),
+				return &ServerError{Problem: fmt.Sprintf("account %s is on shard %d and on shard %d",
+					account, other+1, i+1),
 					Advice: "two workers did not agree on the shards: stop them, and drop its rows on one of them (deploy/SERVERS.md)"}
 			}
 			home[account] = i
@@ -211,8 +213,9 @@ func (w *Warehouse) learn(ctx context.Context) error {
 	return nil
 }
 
-// Identify asks the server what it is, and refuses with a *ServerError what cannot work. It comes before anything that
-// writes: how tables are made follows from it. The embedded engine is asked for its version alone.
+// Identify asks the server what it is, and returns a *ServerError if the program cannot work with it. It comes
+// before anything that writes, since how tables are made follows from the answer. The embedded engine is only asked
+// for its version.
 func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
 	s, err := w.identify(ctx)
 	if err == nil && w.shards != nil {
@@ -238,14 +241,14 @@ func (w *Warehouse) RecordAction(ctx context.Context, a Action) (Action, error) 
 	return w.At(a.Account).pool.RecordAction(ctx, a)
 }
 
-// Consent is the consent of an operator to what a run of a stream is about to delete; nil when there is none. See that
-// of a shard.
+// Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is none. See
+// that of a pool.
 func (w *Warehouse) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64,
 	only bool) (*Action, error) {
 	return w.At(id.Account).pool.Consent(ctx, id, run, deletes, only)
 }
 
-// UnknownReferences are keys that the transactions of an account name, and that nothing is known of.
+// UnknownReferences returns keys that rows of an account name, and of which nothing is known. See that of a Reader.
 func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
 	retry time.Duration, limit int) ([]Reference, error) {
 	return w.At(account).pool.UnknownReferences(ctx, account, from, to, retry, limit)

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestOneShardMore adds a shard to a warehouse of one, as deploy/SERVERS.md says. Accounts that have rows stay where
-// they are and go on there; new ones go where their names lead. A worker that does not know of the new shard has made
-// an account twice: the next start refuses that, and what the document says mends it.
+// TestOneShardMore adds a shard to a warehouse with one, as deploy/SERVERS.md says. Accounts that have rows stay where
+// they are and continue there; new ones go where their names lead. A worker that does not know the new shard has stored
+// an account in both: the next start refuses that, and the procedure of the document repairs it.
 func TestOneShardMore(t *testing.T) {
 	enginetest.OnlyWide(t) // TestClusterOfShards loads into shards too
 	t.Parallel()

@@ -16,8 +16,8 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// TestHomes holds that names are spread over shards, and that with one shard more a name either stays where it was or
-// leads to the new one.
+// TestHomes checks that names are spread over shards, and that with one more shard a name either stays where it was or
+// moves to the new one.
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	const names = 3000
@@ -37,7 +37,7 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// ofCluster is what statements find on a server of a cluster of two shards, in one of them.
+// ofCluster returns what statements find on a server of a cluster of two shards, in one of them.
 func ofCluster(shard int) func(string) string {
 	return is("(SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String})", "toUInt64(2)",
 		"(SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters)", "['wide']",
@@ -46,12 +46,12 @@ func ofCluster(shard int) func(string) string {
 		"CHECK GRANT ", "SELECT toUInt8(0) -- ")
 }
 
-// openCluster opens a database of w on servers of a cluster, each of which does what its change says.
+// openCluster opens a database of w on servers of a cluster. Each of them changes statements by its function.
 func openCluster(t *testing.T, w *Warehouse, database string, servers ...func(string) string) (*Warehouse, []string) {
 	t.Helper()
 	var addresses []string
 	for _, change := range servers {
-		if change == nil { // is down
+		if change == nil { // this one is down
 			gone := newLine(t, "127.0.0.1:0")
 			addresses = append(addresses, gone.listener.Addr().String())
 			gone.close(t)
@@ -68,7 +68,7 @@ func openCluster(t *testing.T, w *Warehouse, database string, servers ...func(st
 	return far, addresses
 }
 
-// aCluster takes the settings away that the door of an embedded engine does not know, as they are about other servers.
+// aCluster removes the settings that the door of an embedded engine does not know, as they are about other servers.
 func aCluster(door http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -80,12 +80,12 @@ func aCluster(door http.Handler) http.Handler {
 	})
 }
 
-// TestClusterOfShards finds out which of the servers is in which shard, and works with each shard by its own servers.
+// TestClusterOfShards finds out which server is in which shard, and works with each shard through its own servers.
 func TestClusterOfShards(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	far, addresses := openCluster(t, w, "wide_"+w.database, ofCluster(2), ofCluster(1), ofCluster(2), nil)
-	for range 2 { // a daemon asks again
+	for range 2 { // a daemon asks repeatedly
 		_, err := far.Identify(t.Context())
 		must(t, err)
 	}
@@ -102,7 +102,7 @@ func TestClusterOfShards(t *testing.T) {
 	if d := cmp.Diff([][]string{{addresses[1]}, {addresses[0], addresses[2]}}, got); d != "" {
 		t.Error(d)
 	}
-	far.server.door = false // it is one in truth, and those have no grants
+	far.server.door = false // in truth it is embedded, and embedded engines have no grants
 	missing, err := far.MissingGrants(t.Context(), Visitor)
 	must(t, err)
 	if d := cmp.Diff([]string{"GRANT SELECT ON `wide_" + w.database + "`.* TO CURRENT_USER",
@@ -118,7 +118,8 @@ func TestClusterOfShards(t *testing.T) {
 	}
 }
 
-// TestUnfitShards are refused, each with what to do. For wide samples: TestUnfitServers refuses servers.
+// TestUnfitShards checks that unfit shards are refused, each with what to do. For wide samples: TestUnfitServers
+// refuses servers.
 func TestUnfitShards(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -151,7 +152,7 @@ func TestUnfitShards(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			far, _ := openCluster(t, w, tt.database, tt.servers...)
 			_, err := far.Identify(t.Context())
-			if _, unfit := errors.AsType[*ServerError](err); unfit == errors.Is(err, errShardUnreachable) { // that one may pass
+			if _, unfit := errors.AsType[*ServerError](err); unfit == errors.Is(err, errShardUnreachable) { // it may return
 				t.Fatalf("of another kind: %v", err)
 			}
 			for _, part := range tt.want {

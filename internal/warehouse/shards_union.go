@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// The database that is configured has a table over all shards for each view and each table of theirs, under the same
-// name, and views with parameters as they are. A last view, markUnion, says what they were made for: a binary replaces
-// only what an older one has made, as warehouse-17 has it for the views of a shard.
+// The database that is configured has, for each view and each table of the shards, a table over all shards under the
+// same name. It also has the views with parameters, made by the same statements. One more view, unionMark, says what
+// these were made for: as in warehouse-17, a binary replaces only what an older one has made.
 
 // unionMark is the name of that view.
 const unionMark = "over_shards"
 
-// migrateShards changes the schema of the shards, and then what is over them.
+// migrateShards changes the schema of the shards, and then the tables over them.
 func (w *Warehouse) migrateShards(ctx context.Context) ([]string, error) {
 	statements, err := w.shards.all[0].Migrate(ctx)
 	if err != nil {
@@ -28,7 +28,8 @@ func (w *Warehouse) migrateShards(ctx context.Context) ([]string, error) {
 	}
 	for _, statement := range union {
 		if err := w.exec(ctx, statement); err != nil {
-			return statements, mayNot(fmt.Errorf("making the tables over all shards: %s...: %w", firstLine(statement), err))
+			return statements, mayNot(fmt.Errorf("making the tables over all shards: %s...: %w",
+				firstLine(statement), err))
 		}
 	}
 	return append(statements, union...), nil
@@ -43,8 +44,8 @@ func (w *Warehouse) CheckSchema(ctx context.Context) error {
 	return err
 }
 
-// pendingOver are the statements that make what is over the tables of the warehouse: over those of several shards, and
-// the database of views. Where the tables themselves do not fit this binary, it is an error.
+// pendingOver returns the statements that make what is over the tables of the warehouse: the tables over several
+// shards, and the database of views. If the tables themselves do not fit this binary, it returns an error.
 func (w *Warehouse) pendingOver(ctx context.Context) (statements []string, err error) {
 	if w.shards == nil {
 		err = w.migrator.CheckSchema(ctx)
@@ -58,9 +59,9 @@ func (w *Warehouse) pendingOver(ctx context.Context) (statements []string, err e
 	return append(statements, public...), err
 }
 
-// PlanMigration returns the statements that Migrate would run now, without running any. Of several shards, those that
-// do not name the cluster are for a server of each. What is over a shard follows from its tables, so it is planned when
-// these are there.
+// PlanMigration returns the statements that Migrate would run now, without running any. With several shards, the
+// statements that do not name the cluster are for one server of each shard. The tables over the shards follow from the
+// tables of a shard, so they are planned when these exist.
 func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
 	tables := w.migrator
 	if w.shards != nil {
@@ -79,7 +80,7 @@ func (w *Warehouse) PlanMigration(ctx context.Context) ([]string, error) {
 	return append(statements, public...), err
 }
 
-// pendingUnion are the statements that make what is over the shards; none where it is there.
+// pendingUnion returns the statements that make the tables over the shards. There are none if these are up to date.
 func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
 	files, generation, err := madeFor(w.dialect)
 	if err != nil {
@@ -113,7 +114,7 @@ func (w *Warehouse) names(ctx context.Context, database string) ([]string, error
 	return names, nil
 }
 
-// union are the statements that make what is over the shards, the mark last.
+// union returns the statements that make the tables over the shards, the mark last.
 func (d dialect) union(shard string, names, old []string, mark string) (statements []string, err error) {
 	for _, name := range old {
 		if !slices.Contains(names, name) && name != unionMark {
@@ -137,7 +138,8 @@ func (d dialect) union(shard string, names, old []string, mark string) (statemen
 	return append(statements, d.everywhere(mark)), nil
 }
 
-// parameterisedViews are the statements of the views that take parameters, by name: there can be no table over them.
+// parameterisedViews returns the statements of the views that take parameters, by name: there can be no
+// table over them.
 func parameterisedViews() (map[string]string, error) {
 	streams, err := wantedStreams(dialect{})
 	if err != nil {
@@ -166,7 +168,7 @@ func createMark(files, generation uint32) string {
 		parts{"mark": unionMark, "files": fmt.Sprint(files), "generation": fmt.Sprint(generation)})
 }
 
-// selectMark asks whether what is there was made for these, or for newer ones.
+// selectMark asks whether the tables over the shards were made for this state of the schema, or for a newer one.
 const selectMark = "SELECT (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM " + unionMark
 
 // selectNames leaves out what only runs and migrations use.

@@ -14,8 +14,8 @@ import (
 	"dealhouse/internal/panics"
 )
 
-// TestSideBySide holds that tables are filled at the same time, never more than two, each after the one that it reads;
-// that an error stops the others and is returned when they have ended; and that a panic comes to whoever waits.
+// TestSideBySide checks that tables are filled at the same time, never more than two, each after the one that it reads;
+// that an error stops the others and is returned when they have ended; and that a panic is raised again in the caller.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	table := func(name, after string) derived { return derived{table: name, after: after} }
@@ -75,7 +75,8 @@ func TestSideBySide(t *testing.T) {
 	})
 }
 
-// TestOrderOfDerivedTables holds that what reads the delta of another table comes after it, and that chains are short.
+// TestOrderOfDerivedTables checks that what reads the delta of another table is filled after it, and that
+// chains are short.
 func TestOrderOfDerivedTables(t *testing.T) {
 	t.Parallel()
 	for _, stream := range catalog.All() {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// sightings are the leases of other processes, as this process has seen them. A lease is renewed four times in its time
-// to live,
-// each time with another version. So one that was not renewed for all of that time has ended, whatever its time of
-// expiry and the clock of the warehouse say: the clock may have been wrong when it was written, or be wrong now.
+// sightings are the leases of other processes, as this process has seen them. A lease is renewed four times in its
+// time to live, each time with another version. So a lease that was not renewed for all of that time has ended,
+// whatever its time of expiry and the clock of the warehouse say: the clock may have been wrong when it was written,
+// or may be wrong now.
 type sightings struct {
-	now  func() time.Time // local, of which only differences count
+	now  func() time.Time // local; only its differences count
 	mu   sync.Mutex
 	seen map[StreamID]sighting
 }
@@ -20,8 +20,9 @@ type sighting struct {
 	first   time.Time // when this version was seen first
 }
 
-// left is how long a lease that is stored with the version still counts, if it is not renewed. byClock is that by its
-// own time and the warehouse's clock.
+// left returns for how long a lease that is stored with this version still counts, if it is not renewed. byClock is the
+// answer by the lease's own time of expiry and the warehouse's clock. If this process has seen the version for long,
+// left returns less.
 func (s *sightings) left(id StreamID, version uint64, byClock time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // Stage writes batches, as one, to the staging table of their stream. number counts the batches of the run: the same
-// number with the same rows can be staged again without harm, since the server knows it by its deduplication token.
-// Nothing that readers see changes. Rows that a batch leaves out are not written.
+// number with the same rows can be staged again without harm, since the server recognises it by its deduplication
+// token. Nothing that readers see changes. Rows that a batch leaves out are not written.
 //
 // A record that the server refuses for its content is left out and returned as a reject; all others are staged.
 func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
@@ -40,7 +40,7 @@ func (w *Writer) CountStaged(ctx context.Context) (uint64, error) {
 	return n, nil
 }
 
-// rowValues are the columns of a piece, in the order of stagingColumns.
+// rowValues returns the columns of a piece, in the order of stagingColumns.
 func (r Run) rowValues(p piece) []any {
 	b := p.batch
 	columns := []any{r.ids(p.len())}
@@ -57,7 +57,7 @@ func (r Run) rowValues(p piece) []any {
 	return columns
 }
 
-// ids is the column run_id of so many rows.
+// ids returns the column run_id for the given number of rows.
 func (r Run) ids(rows int) []uuid.UUID {
 	ids := make([]uuid.UUID, rows)
 	for i := range ids {
@@ -66,8 +66,9 @@ func (r Run) ids(rows int) []uuid.UUID {
 	return ids
 }
 
-// token names a batch to the server's deduplication: the same rows, and nothing else. The attempt is part of it, since
-// a continued run may cut its batches differently, and rows that come under a known token are dropped unseen.
+// token names a batch for the server's deduplication: it must stand for the same rows, and for nothing else. The
+// attempt is part of it, since a continued run may cut its batches differently, and rows that come under a known token
+// are dropped unseen.
 func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.Attempt, number) }
 
 // sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked

@@ -14,9 +14,9 @@ import (
 const (
 	stateWatermark  = "watermark"
 	stateCheckpoint = "checkpoint"
-	stateIntent     = "intent" // with the run: two workers at once each have their own
+	stateIntent     = "intent" // followed by the run's ID: two workers at once each have their own
 	stateLease      = "lease"
-	stateDerived    = "derived" // the derived tables that are as the last publication left the stream
+	stateDerived    = "derived" // the derived tables that are up to date with the last publication
 )
 
 // StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.
@@ -26,10 +26,10 @@ const StateOrigin = "origin"
 // Intent.State.
 const StateScope = "scope"
 
-// Scope is the scope of the last complete list; "" is all of the stream.
+// Scope returns the scope of the last complete list; "" is all of the stream.
 func (l *Lease) Scope() string { return l.state(StateScope) }
 
-// Origin is the service from which the watermark was read, or "" where that is not known.
+// Origin returns the service from which the watermark was read, or "" if that is not known.
 func (l *Lease) Origin() string { return l.state(StateOrigin) }
 
 // Checkpoint is the place of a walk after its last staged batch.
@@ -37,7 +37,7 @@ type Checkpoint struct {
 	RunID     uuid.UUID `json:"run_id"`
 	StartedAt time.Time `json:"started_at"` // of the run that began the walk
 	SavedAt   time.Time `json:"saved_at"`   // by the clock of the warehouse
-	Next      string    `json:"next"`       // page to go on with
+	Next      string    `json:"next"`       // page to continue with
 	Batch     int       `json:"batch"`      // batches staged so far
 	Totals    Totals    `json:"totals"`
 }
@@ -49,22 +49,22 @@ type Intent struct {
 	MergedAt  time.Time `json:"merged_at"`
 	Watermark time.Time `json:"watermark"` // zero: the stream has none
 	Record    RunRecord `json:"record"`    // the row of sync_runs to write once it is done
-	// State is other state of the stream that becomes true with the publication, value by name: it is written in the
-	// same block that clears the intent, so that a backfill never counts a window done whose rows are not there.
+	// State has other states of the stream that are stored with the publication, value by name. They are written in the
+	// same block that clears the intent, so that a backfill never counts a window as done whose rows are missing.
 	State map[string]string `json:"state,omitempty"`
 	// Derived are the derived tables of which the run has a delta. Publish fills it in.
 	Derived []string `json:"derived,omitempty"`
-	// Untouched are those that the run leaves as they are, which is right. Publish fills it in.
+	// Untouched are those that the run does not concern, so that they are right without a change. Publish fills it in.
 	Untouched []string `json:"untouched,omitempty"`
 	// Prepared is what Prepare returned. An intent of an older version has none.
 	Prepared Prepared `json:"prepared,omitempty"`
-	// Last says that nothing more is published under the lease. Where the run changed nothing, State and Watermark are
+	// Last says that nothing more is published under the lease. If the run changed nothing, State and Watermark are
 	// written together with the end of the lease.
 	Last bool `json:"-"`
-	// Beside says that the run did not read the stream: a walk that is to go on keeps its checkpoint.
+	// Beside says that the run did not read the stream: a walk that will continue keeps its checkpoint.
 	Beside bool `json:"beside,omitempty"`
-	// Ended gives the time at which the row of the run is written, which is RunRecord.FinishedAt. nil: the run died, and
-	// another one finishes it.
+	// Ended returns the time at which the row of the run is written, which is RunRecord.FinishedAt. nil: the run died,
+	// and another one finishes it.
 	Ended func() time.Time `json:"-"`
 }
 
@@ -80,8 +80,8 @@ func (in *Intent) divide(tables []string) {
 	}
 }
 
-// Watermark is the watermark of the stream when the lease was taken and what dead runs had begun was finished, or the
-// zero time.
+// Watermark returns the watermark that the stream had when the lease was taken and what dead runs had begun was
+// finished, or the zero time.
 func (l *Lease) Watermark() (time.Time, error) {
 	value := l.state(stateWatermark)
 	if value == "" {
@@ -94,7 +94,7 @@ func (l *Lease) Watermark() (time.Time, error) {
 	return t, nil
 }
 
-// Checkpoint is the place of a walk that did not end, or nil.
+// Checkpoint returns the place of a walk that did not end, or nil.
 func (l *Lease) Checkpoint() (*Checkpoint, error) {
 	return parseState[Checkpoint](l.account, l.stream, stateCheckpoint, l.state(stateCheckpoint))
 }
@@ -147,7 +147,7 @@ func parseState[T any](account, stream, name, value string) (*T, error) {
 	return &v, nil
 }
 
-// state is the stored state of a name; its value is "" when there is none.
+// state returns the stored state of a name; its value is "" if there is none.
 func (p *pool) state(ctx context.Context, account, stream, name string) (stateRow, error) {
 	rows, err := p.conn.Query(ctx, selectState,
 		named("account", account), named("stream", stream), named("name", name))
@@ -161,8 +161,8 @@ func (p *pool) state(ctx context.Context, account, stream, name string) (stateRo
 	return all[0], nil
 }
 
-// stateRow is one state, stored or to be written. In one to be written a version of 0 stands for one that is higher
-// than those of all states of the stream.
+// stateRow is one state, stored or to be written. In a state to be written, version 0 means a version above those of
+// all states of the stream.
 type stateRow struct {
 	name, value string
 	version     uint64
@@ -170,7 +170,7 @@ type stateRow struct {
 
 var stateColumns = columns("account String, stream String, name String, value String, version UInt64")
 
-// saveStates writes several states of one stream in one block: all of them or none is kept.
+// saveStates writes several states of one stream in one block: all of them are kept, or none.
 func (p *pool) saveStates(ctx context.Context, account, stream string, states ...stateRow) error {
 	_, next, err := p.timeAfter(ctx, newestVersion,
 		"sync_state_log WHERE account = {account:String} AND stream = {stream:String}",
@@ -181,7 +181,7 @@ func (p *pool) saveStates(ctx context.Context, account, stream string, states ..
 	return p.insertStates(ctx, account, stream, uint64(next.UnixMicro()), states)
 }
 
-// insertStates is saveStates with a version that is higher than those of all states of the stream.
+// insertStates does the same as saveStates. next is a version above those of all states of the stream.
 func (p *pool) insertStates(ctx context.Context, account, stream string, next uint64, states []stateRow) error {
 	err := p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
 		for _, s := range states {

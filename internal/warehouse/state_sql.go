@@ -14,9 +14,10 @@ WHERE account = {account:String} AND stream = {stream:String} AND name = {name:S
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
-// selectLease is the warehouse's clock, the newest version of all states of a stream, its lease with the version of
-// that, and, with run, the newest version of that run's row. It needs no FINAL: the newest value of one state is asked
-// for, and of two that are equally new, which takes a clock that stands still, everyone sees the same.
+// selectLease returns, in one row: the warehouse's time; the highest version of all states of a stream; its lease,
+// with the version of that; and, with run, the highest version of that run's row. It needs no FINAL, since it asks
+// for the newest value of one state. Two values are equally new only if a clock stands still. Then everyone sees the
+// same one of them.
 func selectLease(run bool) string {
 	row := "toUInt64(0)"
 	if run {
@@ -27,8 +28,8 @@ FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String
 		parts{"lease": quote(stateLease), "row": row})
 }
 
-// deleteCleared drops what is stored of some states of a stream that were cleared: what they were before, or with
-// cleared that they were cleared.
+// deleteCleared drops rows of states of a stream that were cleared: those from before, or with cleared those
+// that clear them.
 func deleteCleared(account, stream string, names []string, cleared bool) string {
 	what := "value != ''"
 	if cleared {
@@ -38,7 +39,7 @@ func deleteCleared(account, stream string, names []string, cleared bool) string 
 		parts{"account": quote(account), "stream": quote(stream), "names": literals(names), "what": what})
 }
 
-// selectInterrupted are the streams of which a run had begun to publish and did not finish.
+// selectInterrupted selects the streams of which a run had begun to publish and did not finish.
 var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, $intent) ORDER BY account, stream",
 	parts{"intent": quote(stateIntent + ":")})
 
@@ -47,8 +48,8 @@ var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHE
 const selectOutcome = `SELECT outcome FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
 
-// selectAliveRuns are the runs that may be alive, in the order in which to ask: a run whose row no longer says running
-// has had its intent since before.
+// selectAliveRuns are the queries for the runs that may be alive, in the order in which to ask: a run whose row no
+// longer says that it is running has stored its intent before that.
 var selectAliveRuns = []string{
 	`SELECT toString(run_id) FROM sync_runs_log FINAL
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
@@ -60,7 +61,7 @@ WHERE stream = {stream:String} AND name != 'watermark'
 		parts{"backfill": quote(BackfillPrefix), "seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
 }
 
-// selectStagedRuns are the runs that have a staging partition or a table of their own.
+// selectStagedRuns selects the runs that have a staging partition or a table of their own.
 func selectStagedRuns(d dialect) string {
 	return sql(`SELECT DISTINCT id FROM
 (

@@ -9,7 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// write is the context of a statement that writes.
+// write returns the context of a statement that writes.
 func (p *pool) write(ctx context.Context, more ...clickhouse.Settings) context.Context {
 	settings := p.dialect.insertSettings()
 	for _, s := range append([]clickhouse.Settings{p.dialect.mergeSettings()}, more...) {
@@ -18,10 +18,10 @@ func (p *pool) write(ctx context.Context, more ...clickhouse.Settings) context.C
 	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
 }
 
-// named is a server-side parameter, written {name:Type} in the statement.
+// named returns a server-side parameter, written {name:Type} in the statement.
 func named(name string, value any) any { return clickhouse.Named(name, value) }
 
-// columns reads "name Type, name Type" of types without a comma.
+// columns reads "name Type, name Type". A type must not have a comma with a space after it.
 func columns(list string) []column {
 	var cols []column
 	for part := range strings.SplitSeq(list, ", ") {
@@ -40,20 +40,20 @@ func knownColumns(cols []column) clickhouse.QueryOption {
 	return clickhouse.WithColumnNamesAndTypes(known)
 }
 
-// insert sends one block of rows: all of it or none is kept. It is for the tables of the bookkeeping, where the same
-// rows may be written twice, since one of them replaces the other: fill must give the same rows each time.
+// insert sends one block of rows: all of them are kept, or none. It is for the tables of the bookkeeping, where the
+// same rows may be written twice, since one of them replaces the other: fill must give the same rows each time.
 func (p *pool) insert(ctx context.Context, table string, cols []column, fill func(driver.Batch) error) error {
 	return p.send(ctx, table, cols, p.dialect.insertSettings(), fill)
 }
 
-// send sends one block of rows, again where the warehouse could not take it for the moment. The rows are the same each
-// time, to the byte (warehouse-7).
+// send sends one block of rows, and sends it again if the warehouse could not take it for the moment. The rows are the
+// same each time, to the byte (warehouse-7).
 func (p *pool) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings,
 	fill func(driver.Batch) error) error {
 	statement := insertInto(table, cols)
 	return p.retry(ctx, statement, func() error {
-		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings), knownColumns(cols)),
-			statement)
+		batch, err := p.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings),
+			knownColumns(cols)), statement)
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func (p *pool) send(ctx context.Context, table string, cols []column, settings c
 	})
 }
 
-// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, and
-// what finds nothing left to do the second time.
+// exec runs a statement that writes and that may be done twice: DDL with IF (NOT) EXISTS, dropping a partition, or one
+// that finds nothing left to do the second time.
 func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
 	return p.retry(ctx, statement, func() error { return p.conn.Exec(p.write(ctx), statement, args...) })
 }
@@ -75,18 +75,19 @@ func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
 type step struct {
 	statement string
 	settings  clickhouse.Settings
-	when      string // a query: where it counts nothing, the statement is left out
-	ran       *bool  // becomes true where it counts something
+	when      string // a query that counts; if the count is 0, the statement is left out
+	ran       *bool  // becomes true if the statement is run
 }
 
-// execAll runs statements that can only be repeated together (warehouse-7): those that make a table again and fill it
-// with INSERT ... SELECT. What an attempt whose connection was lost still writes goes to the table that was dropped.
+// execAll runs statements that can only be repeated together (warehouse-7): those that make a table again and fill
+// it with INSERT ... SELECT. If the connection of an attempt was lost and it still writes, it writes to the table
+// that was dropped.
 func (p *pool) execAll(ctx context.Context, steps []step, args ...any) error {
 	return p.fillNew(ctx, nil, steps, args...)
 }
 
-// fillNew is execAll for statements that make tables which are not there. Before they are tried again, the tables are
-// dropped.
+// fillNew does the same as execAll, for statements that make new tables. Before they are tried again, the
+// tables are dropped.
 func (p *pool) fillNew(ctx context.Context, tables []string, steps []step, args ...any) error {
 	if len(steps) == 0 {
 		return nil

@@ -12,17 +12,20 @@ type StreamStatus struct {
 	Stream      string     `json:"stream"`
 	Rows        uint64     `json:"rows"`
 	LastSuccess *time.Time `json:"last_success"`
-	LookedAt    *time.Time `json:"looked_at"`    // when the last run that succeeded began: changes until then are loaded
-	LastFull    *time.Time `json:"last_full"`    // when the last run that succeeded and read everything began; the first one counts as such
-	LastFailure *time.Time `json:"last_failure"` // when a run last ended otherwise, but for one that a signal stopped
+	// LookedAt is when the last run that succeeded began: changes until then are loaded.
+	LookedAt *time.Time `json:"looked_at"`
+	// LastFull is when the last run that succeeded and read everything began. The first run counts as one.
+	LastFull    *time.Time `json:"last_full"`
+	LastFailure *time.Time `json:"last_failure"` // when a run last ended without success; not one that a signal stopped
 	LastRun     *time.Time `json:"last_run"`
 	LastOutcome string     `json:"last_outcome"`
 	LastError   string     `json:"last_error"` // of the last run, when it failed
-	Waiting     uint64     `json:"waiting"`    // rows that the last list no longer had, and that wait for a confirmation before they are deleted
-	Faults      Faults     `json:"faults"`
-	Watermark   *time.Time `json:"watermark"`
-	Scope       string     `json:"scope,omitempty"` // of the last complete list (catalog.Scope.Encode); "": all
-	Now         time.Time  `json:"now"`             // by the clock of the warehouse
+	// Waiting is how many rows the last list no longer had. They wait for a confirmation before they are deleted.
+	Waiting   uint64     `json:"waiting"`
+	Faults    Faults     `json:"faults"`
+	Watermark *time.Time `json:"watermark"`
+	Scope     string     `json:"scope,omitempty"` // of the last complete list (catalog.Scope.Encode); "": all
+	Now       time.Time  `json:"now"`             // by the clock of the warehouse
 }
 
 // Lag is how old the visible data is at a time of the warehouse's clock: by the watermark if there is one, else by the
@@ -64,7 +67,8 @@ func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
 	return all, nil
 }
 
-// Standings is Status without Rows. It reads the bookkeeping only, so it costs little however many rows are loaded.
+// Standings returns the same as Status, but without Rows. It reads the bookkeeping only, so it costs little however
+// many rows are loaded.
 func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
 	rows, err := r.readOnly.Query(ctx, selectStandings())
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {

@@ -7,25 +7,25 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// notAhead leaves out runs that began after now: a wrong clock timed them, and they would stay the last ones until that
-// time.
+// notAhead leaves out runs that began after now: they were dated by a wrong clock, and would be the last ones
+// until that time.
 const notAhead = "started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
 
-// wholeLooks are the runs that bring a stream in step with the API. The others load single records of it, and say
-// nothing of the rest.
+// wholeLooks is the condition for runs that bring a stream in step with the API. The others load single records of it,
+// and say nothing about the rest.
 var wholeLooks = inStepModes + " AND " + notAhead
 
-// freshLooks are the runs that say how fresh a stream is. A backfill of a range that was asked for does not, however it
-// ends: it is about the past, and a person is there to see.
+// freshLooks is the condition for runs that say how fresh a stream is. A backfill of a range that was asked for does
+// not, however it ends: it is about the past, and a person is there to see.
 var freshLooks = freshModes + " AND " + notAhead
 
-// succeeded is a run that brought the stream in step with the API. Of the loads of a first sync only the last one has a
-// watermark, and with it all is loaded.
+// succeeded is the condition for a run that brought the stream in step with the API. Of the runs of a first load only
+// the last one has a watermark: by then everything is loaded.
 const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
 
 // selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once: there may be a
-// million. Planning costs more than running where there are few, and a column of a subquery is planned once, but a name
-// that stands for an expression wherever it is used.
+// million. If there are few, planning takes longer than running. So expressions are made columns of a subquery, which
+// are planned once. A name that stands for an expression is planned again wherever it is used.
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
     ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
@@ -58,7 +58,8 @@ LEFT JOIN
     FROM sync_state_log FINAL WHERE name IN ('watermark', $scope) GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
-		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "whole": wholeModes,
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething,
+		"whole":   wholeModes,
 		"initial": quote(ModeInitial), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})
@@ -74,15 +75,15 @@ func selectLiveRows() string {
 	return strings.Join(counts, "\nUNION ALL\n")
 }
 
-// askedStream lets rows of the account and the stream through that are asked for, or of all.
+// askedStream selects the rows of the account and the stream that are asked for, or all.
 const askedStream = "({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})"
 
-// rowsOfRun is how many rows a run has at most before they are merged: its beginning, its end, and that it was found
-// dead or finished by another.
+// rowsOfRun is the largest number of rows that a run has before they are merged: its beginning, its end, and that it
+// was found dead or finished by another.
 const rowsOfRun = 4
 
-// selectRuns lists the runs that a filter lets through, the newest first. Parameters: account and stream. Where a few
-// of each stream are asked for, it first looks since when these are: to order a million runs takes long.
+// selectRuns lists the runs that a filter selects, the newest first. Parameters: account and stream. If a few of each
+// stream are asked for, it first finds out since when these are: to order a million runs takes long.
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,

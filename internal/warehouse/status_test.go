@@ -69,7 +69,7 @@ func TestStandings(t *testing.T) {
 		t.Error(d)
 	}
 
-	for _, mode := range []string{ModeRetry, ModeReferences} { // no look at the whole stream
+	for _, mode := range []string{ModeRetry, ModeReferences} { // they do not read the whole stream
 		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "coupons", RunID: uuid.New(), Mode: mode,
 			StartedAt: at(6), Outcome: OutcomeRunning}); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// TestStandingsOfIncompleteRuns: such a run is a fault, and no look at the whole list.
+// TestStandingsOfIncompleteRuns checks that such a run is a fault, and does not count as a read of the whole list.
 func TestStandingsOfIncompleteRuns(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -127,8 +127,9 @@ func TestStandingsOfIncompleteRuns(t *testing.T) {
 	}
 }
 
-// TestStandingsOfBackfills: a backfill that was asked for says nothing of its stream, however it ends. One that is the
-// first sync does once its last load has moved the watermark: then all is known that changed before its first load.
+// TestStandingsOfBackfills checks that a backfill that was asked for says nothing about its stream, however it ends. A
+// backfill that is the first sync does once its last load has moved the watermark: then all changes from before its
+// first load are known.
 func TestStandingsOfBackfills(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -207,7 +208,7 @@ func TestDays(t *testing.T) {
 	record(t, w, "coupons", OutcomeSuccess, today.AddDate(0, 0, -90), Changes{Inserted: 1000}) // too long ago
 	record(t, w, "coupons", OutcomeSuccess, today.AddDate(0, 0, -2), Changes{Inserted: 10, Updated: 3})
 	record(t, w, "coupons", OutcomeSuccess, today.AddDate(0, 0, -2).Add(time.Hour), Changes{Inserted: 1, Deleted: 2})
-	record(t, w, "coupons", OutcomeFailed, today, Changes{Inserted: 500}) // planned, never published
+	record(t, w, "coupons", OutcomeFailed, today, Changes{Inserted: 500}) // planned but never published
 	days, err := w.ChangesByDay(t.Context(), StreamID{"acme", "coupons"}, 30)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestRejectGroups lists a record that every run sends again once, and cuts a long one.
+// TestRejectGroups lists a record that every run sends again once, and shortens a long one.
 func TestRejectGroups(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -6,9 +6,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// createStreamCounts makes the view of how many rows the view of each stream has. Of streams that are ordered by a time
-// each run keeps the number (liveOf), so that nobody has to read millions of rows to count them. The others are few
-// enough to be counted.
+// createStreamCounts makes the view of how many rows the view of each stream has. For streams that are ordered by a
+// time, each run keeps the number (liveOf), so that nobody has to read millions of rows to count them. The other
+// streams have few enough rows to be counted.
 func createStreamCounts() string {
 	var counts []string
 	for _, s := range catalog.All() {
@@ -16,7 +16,8 @@ func createStreamCounts() string {
 		if s.OrderedBy != "" {
 			query = "SELECT account, $stream AS stream, toUInt64(live) AS rows FROM $live FINAL WHERE live > 0"
 		}
-		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": s.Name + "_latest", "live": liveTable(s)}))
+		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": s.Name + "_latest",
+			"live": liveTable(s)}))
 	}
 	return createViewAs("stream_counts", []column{
 		{"account", "LowCardinality(String)", "Account of the configuration (from the streams)"},

@@ -16,7 +16,7 @@ type TextTable struct {
 // ErrTextTable says that a table of the user's own cannot be read as it is.
 var ErrTextTable = errors.New("the table cannot be read")
 
-// maxTextRows bounds how many rows of a table of the user's own are read at once.
+// maxTextRows is how many rows of a table of the user's own are read at most.
 const maxTextRows = 1_000_000
 
 // ReadTextTable reads a table or a view of the user's own, "table" or "database.table". Amounts have to be decimals,
@@ -35,14 +35,14 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 	case err != nil:
 		return t, fmt.Errorf("reading which columns %s has: %w", name, err)
 	case len(cols) == 0:
-		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it", ErrTextTable,
-			name)
+		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it",
+			ErrTextTable, name)
 	}
 	var fields []string
 	for _, c := range cols {
 		if strings.Contains(c.typ, "Float") {
-			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text", ErrTextTable,
-				c.name, name, c.typ)
+			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text",
+				ErrTextTable, c.name, name, c.typ)
 		}
 		field := identifier(c.name)
 		if strings.HasPrefix(c.typ, "Array") {

@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// backfillLife is how long the state of a backfill that was interrupted is kept, with what it had staged, for the same
-// backfill to go on with.
+// backfillLife is how long the state of an interrupted backfill is kept, with what it had staged, so that the same
+// backfill can continue.
 const backfillLife = 30 * 24 * time.Hour
 
-// expireBackfills forgets backfills of the lease's stream that nobody has gone on with for backfillLife. What they have
+// expireBackfills forgets backfills of the lease's stream that nobody has continued for backfillLife. What they have
 // published stays. The age is that of the state's version.
 func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error) {
 	for _, s := range r.lease.states {
@@ -28,8 +28,8 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 			return expired, err
 		}
 		r.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
-			"account", r.Account, "stream", r.Stream.Name, "backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at",
-			saved.UTC(), "kept_for", backfillLife)
+			"account", r.Account, "stream", r.Stream.Name,
+			"backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
 		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
 			return expired, err
 		}
@@ -43,16 +43,17 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 	return expired, nil
 }
 
-// keptCleared is how many states that were cleared stay of a stream. Each run has an intent of its own, and each
-// backfilled range a state, so without a bound they would be as many as the runs.
+// keptCleared is how many cleared states of a stream are kept. Each run has an intent of its own, and each backfilled
+// range a state, so without a limit there would be as many as there are runs.
 const keptCleared = 100
 
-// dropTimeout bounds how long a run waits for cleared states to be dropped: a server whose merges are stopped does not.
+// dropTimeout is how long a run waits for cleared states to be dropped: a server whose merges are stopped
+// never drops them.
 const dropTimeout = 15 * time.Second
 
-// dropCleared drops cleared states of runs and backfills, but for the newest. It is done in two steps, so that a state
-// which was cleared does not come back for as long as one of them takes: first what was stored before it was cleared,
-// then that it was. If it fails, the run does not.
+// dropCleared drops the cleared states of runs and backfills, except for the newest. It does so in two steps: first the
+// rows from before a state was cleared, then the row that clears it. So no cleared state comes back while a step is
+// under way. If it fails, the run does not.
 func (r recovery) dropCleared(ctx context.Context) {
 	var cleared []string // the oldest first
 	for _, s := range r.lease.states {

@@ -14,9 +14,9 @@ type RunSpan struct {
 	To            time.Time // zero while it is under way
 }
 
-// RunSpans are the runs that were under way at any time from one moment to another, the oldest first, and whether there
-// are more than most: then the newest are given. A run that took longer than a month before the first moment is left
-// out.
+// RunSpans returns the runs that were under way at any time between from and to, the oldest first. If there are
+// more than most, it returns the newest of them, and more is true. A run that began more than a month before
+// from is left out.
 func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spans []RunSpan, more bool, err error) {
 	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())))

@@ -16,14 +16,14 @@ import (
 	"dealhouse/internal/enginetest"
 )
 
-// old makes the database of a warehouse as it was before transactions were stored by the time of their sale, with rows
-// in it.
+// old makes the database of a warehouse from before transactions were stored by the time of their sale,
+// with rows in it.
 func old(t *testing.T, w *Warehouse) {
 	t.Helper()
 	restore(t, w, "upgrade")
 }
 
-// restore makes the database of a warehouse anew, from a folder of testdata.
+// restore makes the database of a warehouse from a folder of testdata.
 func restore(t *testing.T, w *Warehouse, folder string) {
 	t.Helper()
 	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"), w.admin.Exec(t.Context(), w.createDatabase()))
@@ -38,7 +38,7 @@ func restore(t *testing.T, w *Warehouse, folder string) {
 	}
 }
 
-// viewHashes are the hashes of all views that a warehouse of then had, by the columns of then, but for what a dead run
+// viewHashes returns the hashes of all views that the old warehouse had, by their old columns, without what a dead run
 // and the migration itself change.
 func viewHashes(t *testing.T, w *Warehouse, views map[string]string) map[string]string {
 	t.Helper()
@@ -56,7 +56,7 @@ func viewHashes(t *testing.T, w *Warehouse, views map[string]string) map[string]
 	return hashes
 }
 
-// oldViews are the views of a warehouse with their columns.
+// oldViews returns the views of a warehouse with their columns.
 func oldViews(t *testing.T, w *Warehouse) map[string]string {
 	t.Helper()
 	views := map[string]string{}
@@ -71,7 +71,7 @@ func oldViews(t *testing.T, w *Warehouse) map[string]string {
 	return views
 }
 
-// checkUpgraded wants what TestUpgrade does once the migration is done.
+// checkUpgraded checks what must be true once the migration of TestUpgrade is done.
 func checkUpgraded(t *testing.T, w *Warehouse, views, want map[string]string) {
 	t.Helper()
 	if d := cmp.Diff(want, viewHashes(t, w, views)); d != "" {
@@ -102,10 +102,10 @@ func checkUpgraded(t *testing.T, w *Warehouse, views, want map[string]string) {
 	}
 }
 
-// TestUpgrade migrates a warehouse as it was before transactions were stored by the time of their sale. A run that died
-// between its attachments is finished. Every view shows the same as before, and runs go on where they were. In
-// TestUpgradeKilled the migration dies on its way. For wide samples: TestMigrateAddsColumns migrates a warehouse that
-// is in use.
+// TestUpgrade migrates a warehouse from before transactions were stored by the time of their sale. A run that died
+// between its attachments is finished. Every view shows the same as before, and runs continue where they were. In
+// TestUpgradeKilled the migration dies on its way. For wide samples: TestMigrateAddsColumns migrates a warehouse
+// that is in use.
 func TestUpgrade(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -138,10 +138,10 @@ func TestUpgrade(t *testing.T) {
 	derivedHold(t, w)
 }
 
-// errKilled is what a connection says once its process is dead.
+// errKilled is the error of a connection whose process is dead.
 var errKilled = errors.New("killed")
 
-// mortal is a connection of a process that dies before or after a statement that begins so.
+// mortal is a connection of a process that dies before or after a statement with the given beginning.
 type mortal struct {
 	driver.Conn
 	at    string
@@ -178,7 +178,7 @@ func (c mortal) PrepareBatch(ctx context.Context, query string,
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// dieMigrating lets a migration die before or after a statement, and holds what readers see then against what they saw
+// dieMigrating makes a migration die before or after a statement, and compares what readers see then with what they saw
 // at first. What the dead process had taken is free again.
 func dieMigrating(t *testing.T, w *Warehouse, at string, after bool, views, before map[string]string) {
 	t.Helper()
@@ -198,8 +198,8 @@ SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expi
 	}
 }
 
-// TestUpgradeKilled lets the migration die before and after each statement that matters, one death after the other on
-// the same warehouse, and holds what readers see in between against what they saw at first.
+// TestUpgradeKilled makes the migration die before and after each statement that matters, one death after the other on
+// the same warehouse, and compares what readers see in between with what they saw at first.
 func TestUpgradeKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -226,8 +226,8 @@ func TestUpgradeKilled(t *testing.T) {
 	checkUpgraded(t, w, views, before)
 }
 
-// TestOldBinaryPublishesNothing lets a worker that began before the migration go on after it: it can neither stage nor
-// attach what it had prepared. For wide samples: TestUpgrade migrates the same warehouse.
+// TestOldBinaryPublishesNothing makes a worker that began before the migration continue after it: it can neither stage
+// nor attach what it had prepared. For wide samples: TestUpgrade migrates the same warehouse.
 func TestOldBinaryPublishesNothing(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

@@ -31,13 +31,13 @@ func TestDecisions(t *testing.T) {
 		load(t, w, "transactions", scope, page)
 	}
 	const decided = "SELECT id, confirmed_at, declined_at, round(days_to_confirm, 2), round(days_to_decline, 2) FROM transaction_decisions ORDER BY id"
-	// B is first seen confirmed: nobody knows since when.
+	// B is already confirmed when it is first seen: nobody knows since when.
 	step(Part, "["+transaction(idA, "PENDING", "1", day1, "")+","+transaction(idB, "CONFIRMED", "1", day1, "")+","+
 		transaction(idC, "PENDING", "1", day1, "")+"]")
 	wantRows(t, w, decided)
 	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-05T02:00:00Z", "")+"]")
 	wantRows(t, w, decided, idA+" 2026-01-05 02:00:00.000 - 4 -")
-	// A is stamped, later declined after all: the first time of each state counts. C is declined.
+	// A is put into a payout, and later declined after all: the first time of each state counts. C is declined.
 	step(Part, "["+transaction(idA, "CONFIRMED", "1", "2026-01-06T00:00:00Z", `,"payoutId":1`)+"]")
 	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", `,"payoutId":1`)+","+
 		transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
@@ -45,16 +45,16 @@ func TestDecisions(t *testing.T) {
 		idC+" - 2026-01-02 14:00:00.000 - 1.5")
 	wantRows(t, w, "SELECT account, month, currency_code, transactions, pending, confirmed, declined, median_hours_to_sale, confirmed_seen, median_days_to_confirm, declined_seen, p90_days_to_decline, median_days_pending FROM confirmation_funnel",
 		"acme 2026-01-01 EUR 3 0 1 2 2 1 4 2 6 -")
-	// A vanishes upstream, and comes back.
+	// A is gone from the list, and comes back.
 	step(Whole, "["+transaction(idB, "CONFIRMED", "1", day1, "")+","+
 		transaction(idC, "DECLINED", "1", "2026-01-02T14:00:00Z", "")+"]")
 	wantRows(t, w, "SELECT id FROM transaction_decisions", idC)
 	step(Part, "["+transaction(idA, "DECLINED", "1", "2026-01-07T02:00:00Z", "")+"]")
 	wantRows(t, w, "SELECT id FROM transaction_decisions ORDER BY id", idA, idC)
 	if !enginetest.Wide() {
-		return // TestRebuild has the same for all derived tables
+		return // TestRebuild checks the same for all derived tables
 	}
-	// What was loaded before there was such a table is computed from all versions.
+	// What was loaded before this table existed is computed from all versions.
 	if err := w.exec(t.Context(), "TRUNCATE TABLE transactions_decided"); err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +101,8 @@ func TestRetailers(t *testing.T) {
 		retailerA+" Shop Ltd shop.test l1 0 1 0 1 2026-01-01 02:00:00.000", "- No UUID   0 1 0 1 2026-01-01 02:00:00.000")
 }
 
-// TestRetailersKeepWhatIsKnown: a newer deal that says nothing of an attribute takes nothing away. For wide samples:
-// TestRetailers has their main path.
+// TestRetailersKeepWhatIsKnown checks that a newer deal without a value for an attribute does not remove the known
+// value. For wide samples: TestRetailers has their main path.
 func TestRetailersKeepWhatIsKnown(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -117,14 +117,14 @@ func TestRetailersKeepWhatIsKnown(t *testing.T) {
 		deal(idB, "2026-01-07T00:00:00Z", "")+"]")
 	load(t, w, "cashback_offers", Whole, "["+deal(idA, "2026-01-03T00:00:00Z", `,"hostname":"older.test","logo":"older"`)+
 		"]")
-	// What was loaded last is not what changed last.
+	// The row that was loaded last is not the row that changed last.
 	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1", day2,
 		`,"retailerId":"`+retailerA+`","retailerName":"Old Shop","retailerLogo":"oldest"`)+"]")
 	wantRows(t, w, "SELECT name, hostname, logo FROM retailers", "Shop shop.test new")
 }
 
-// TestDaysOutsideDate: sales whose day ClickHouse's Date cannot hold belong to their own day and month. For wide
-// samples: TestDays has days of their usual range.
+// TestDaysOutsideDate checks that sales whose day does not fit into ClickHouse's Date belong to their own day and
+// month. For wide samples: TestDays has days of their usual range.
 func TestDaysOutsideDate(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -150,12 +150,12 @@ func TestDaysOutsideDate(t *testing.T) {
 	for _, d := range days {
 		got = append(got, d.Day.Format("2006-01-02"))
 	}
-	if d := cmp.Diff(want[:2], got); d != "" { // the third has not come yet
+	if d := cmp.Diff(want[:2], got); d != "" { // the third is in the future
 		t.Error(d)
 	}
 }
 
-// TestMedians: of an even number, the median is the mean of the two in the middle.
+// TestMedians checks that the median of an even number of values is the mean of the two in the middle.
 func TestMedians(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -171,8 +171,8 @@ func TestMedians(t *testing.T) {
 	wantRows(t, w, "SELECT round(24 * median_days_to_confirm, 9), confirmed_seen FROM confirmation_funnel", "44.5 4")
 }
 
-// TestSinceKeepsWhatHasNoDate: nobody can tell that a payout without an end is older. For wide samples: only payouts
-// without an end depend on it.
+// TestSinceKeepsWhatHasNoDate checks that a payout without an end is not left out as too old. For wide samples: only
+// payouts without an end depend on it.
 func TestSinceKeepsWhatHasNoDate(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestDailyCashback(t *testing.T) {
 		"2026-01-01 EUR PENDING 2 20 3.0003 1 2.0002", "- GBP PENDING 1 0 0 0 0")
 }
 
-// TestDealsActive looks at lists as they were at each moment between runs.
+// TestDealsActive reads lists as they were at each moment between runs.
 func TestDealsActive(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -256,14 +256,14 @@ func TestProductPriceChanges(t *testing.T) {
 	w := open(t)
 	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"EUR","history":[{"yearMonthDay":"2026-01-01","price":10,"views":1},{"yearMonthDay":"2026-01-02","price":10,"views":2},`+
 		`{"yearMonthDay":"2026-01-04","views":9},{"yearMonthDay":"2026-01-05","price":12.5,"views":3}]},{"url":"https://b.test","currencyCode":"EUR","history":[{"yearMonthDay":"2026-01-01","price":0,"views":1},{"yearMonthDay":"2026-01-02","price":1}]}]`)
-	// From then on A is sold in another currency, whose first price is no move.
+	// From then on A is sold in another currency. Its first price there is not a change.
 	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"USD","history":[{"yearMonthDay":"2026-01-06","price":13,"views":4},{"yearMonthDay":"2026-01-07","price":6.5,"views":5}]},{"url":"https://b.test","currencyCode":"EUR"}]`)
 	wantRows(t, w, "SELECT currency_code, day, price, previous_day, previous_price, change, change_percent, views, previous_views FROM product_price_changes ORDER BY currency_code, price DESC",
 		"EUR 2026-01-05 12.5 2026-01-02 10 2.5 25 3 2", "EUR 2026-01-02 1 2026-01-01 0 1 - - 1",
 		"USD 2026-01-07 6.5 2026-01-06 13 -6.5 -50 5 4")
 }
 
-// TestViewsHaveTheirTypes: a view's list of columns is what the dictionary and BI tools show, and has to be what a
+// TestViewsHaveTheirTypes compares a view's list of columns, which the dictionary and BI tools show, with what a
 // query returns.
 func TestViewsHaveTheirTypes(t *testing.T) {
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestViewsHaveTheirTypes(t *testing.T) {
 	}
 }
 
-// TestDictionary takes apart the comments of views of each sort.
+// TestDictionary parses the comments of views of each sort.
 func TestDictionary(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -311,8 +311,8 @@ func TestDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	columns := map[string]ViewColumn{}
-	// What dealhouse writes itself has no source: what it knows of its own work, what people tell it, and the frame of
-	// each stream's rows. The comments that are in migrations lack units, too: migrations stay as they are.
+	// What dealhouse writes itself has no source: facts about its own work, what people enter, and the columns that
+	// each stream's rows get. The comments that are in migrations lack units, too: migrations are never changed.
 	migrated := []string{"payout_findings", "schema_migrations", "settlement_revisions", "sync_runs", "sync_state"}
 	own := append([]string{"notifications", "operator_actions", "payout_acknowledgements", "quality_checks",
 		"reference_misses", "rejected_records", "statement_closes", "unknown_fields", "vanished_fields"}, migrated...)

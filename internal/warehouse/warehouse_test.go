@@ -38,8 +38,8 @@ func TestMigrateFromTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestMigrateAddsColumns brings tables up to date that lack a column. Of two rows, the one that has a value in it is
-// updated, and the other one stays as it is.
+// TestMigrateAddsColumns adds a missing column to tables. Of two rows, the one that has a value in it is updated, and
+// the other one does not change.
 func TestMigrateAddsColumns(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -17,9 +17,9 @@ import (
 	"dealhouse/schema"
 )
 
-// The words of an enumeration stand in one table. SQL files have to repeat them; these tests compare the two.
+// The words of an enumeration are in one table. SQL files have to repeat them; these tests compare the two.
 
-// vocabulary is what the SQL files may compare a column with.
+// vocabulary returns the words that the SQL files may compare a column with.
 func vocabulary() map[string][]string {
 	states := append(TransactionStates(), NotificationStates()...)
 	for _, s := range RejectStates() {
@@ -33,7 +33,7 @@ func vocabulary() map[string][]string {
 	}
 }
 
-// groups are the lists of words that the SQL files may have in an IN.
+// groups returns the lists of words that the SQL files may have in an IN.
 func groups() map[string][][]string {
 	return map[string][][]string{
 		"mode": {
@@ -54,13 +54,13 @@ var (
 	notSQL     = regexp.MustCompile(`--[^\n]*|COMMENT '(?:[^'\\]|\\.|'')*'`)
 )
 
-// strangers lists the words of a statement that no table has.
+// strangers lists the words of a statement that are in no table.
 func strangers(statement string) (found []string, seen int) {
 	for _, m := range comparison.FindAllStringSubmatch(notSQL.ReplaceAllString(statement, ""), -1) {
 		column := m[1]
 		var list []string
 		for _, w := range literal.FindAllStringSubmatch(m[3], -1) {
-			if w[1] != "" { // not decided, or not known
+			if w[1] != "" { // "": not decided, or not known
 				list = append(list, w[1])
 			}
 		}
@@ -139,7 +139,7 @@ func TestStatesOfTheViews(t *testing.T) {
 		want     []string
 	}{
 		{"rejected_records", rejected, slices.DeleteFunc(rejects,
-			func(s string) bool { return s == string(RejectLoaded) })}, // what a retry set is as it was set
+			func(s string) bool { return s == string(RejectLoaded) })}, // the view passes it on as a retry set it
 		{"payout_transactions", memberState("status", "order_value", "cashback", "n", "payout") + " AS state,",
 			TransactionStates()},
 	} {
@@ -160,7 +160,7 @@ func TestStatesOfTheViews(t *testing.T) {
 	}
 }
 
-// made lists the words that the multiIf of a column gives.
+// made lists the words that the multiIf of a column returns.
 func made(text, column string) (words []string) {
 	before, _, _ := strings.Cut(text, "') AS "+column+",")
 	choice := before[strings.LastIndex(before, "multiIf("):] + "'"
@@ -173,7 +173,7 @@ func made(text, column string) (words []string) {
 	return words
 }
 
-// TestModesOfTheCatalog holds that the kinds of streams are modes, and that each of them keeps its meaning.
+// TestModesOfTheCatalog checks that the kinds of streams are modes, and that each of them keeps its meaning.
 func TestModesOfTheCatalog(t *testing.T) {
 	for kind, whole := range map[catalog.Kind]bool{catalog.Snapshot: true, catalog.Walk: true,
 		catalog.Incremental: false} {
@@ -183,7 +183,7 @@ func TestModesOfTheCatalog(t *testing.T) {
 	}
 }
 
-// TestWordsInStatements looks for SQL in Go that has a word of a table as it is, instead of rendering it.
+// TestWordsInStatements looks for SQL in Go that contains a word of a table literally, instead of rendering it.
 func TestWordsInStatements(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -44,8 +44,8 @@ func (n *Written) Add(more Written) {
 	n.Payouts += more.Payouts
 }
 
-// Inspect reads what the prepared rows of the run say. Where sales were prepared and none of them carries a payout, or
-// ever did, their versions are not looked at.
+// Inspect reads from the prepared rows of the run what the checks need. If none of the prepared sales carries a payout,
+// or ever did, their versions are not read.
 func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Written, error) {
 	var written Written
 	if !c.Any() {

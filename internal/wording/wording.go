@@ -1,5 +1,5 @@
 // Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the
-// terminal, for pages and for reports alike. A count of 1 is said the same way everywhere.
+// terminal, for pages and for reports. A count of 1 is said the same way everywhere.
 package wording
 
 import (
@@ -61,7 +61,7 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Span is how long something takes, in at most two units. It is never less than nothing.
+// Span returns how long something takes, in at most two units. A time below zero counts as zero.
 func Span(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -91,8 +91,8 @@ func Long(d time.Duration) string {
 	return Plural(uint64(n), []string{"second", "minute", "hour", "day"}[unit])
 }
 
-// largest is a duration in seconds (0), minutes (1), hours (2) or days (3): the largest of which it has some, and for
-// days two.
+// largest returns a duration in seconds (0), minutes (1), hours (2) or days (3): in the largest unit of which it has at
+// least one, or in days if it has at least two.
 func largest(d time.Duration) (n, unit int) {
 	switch {
 	case d < time.Minute:
@@ -105,7 +105,7 @@ func largest(d time.Duration) (n, unit int) {
 	return int(d / (24 * time.Hour)), 3
 }
 
-// Ago is how long something is past, in the words of Short or Long.
+// Ago returns how long ago something was, in the words of Short or Long.
 func Ago(d time.Duration, in func(time.Duration) string) string {
 	if d < time.Second {
 		return "just now"
@@ -113,7 +113,8 @@ func Ago(d time.Duration, in func(time.Duration) string) string {
 	return in(d) + " ago"
 }
 
-// Sentence begins with a capital letter, except for the name of a column, and ends with a full stop.
+// Sentence makes a sentence of a text: it begins with a capital letter, except for the name of a column, and ends
+// with a full stop.
 func Sentence(text string) string {
 	if text == "" {
 		return ""

@@ -1,5 +1,5 @@
--- What could be used at a moment: SELECT * FROM deals_active(at = now()). As of a moment in the past, what was listed then
--- is what had been loaded by then: the newest version of each deal of those days, unless it is its deletion.
+-- The deals that could be used at a moment: SELECT * FROM deals_active(at = now()). For a moment in the past, a deal was
+-- listed if it had been loaded by then: its newest version of that time counts, unless that is its deletion.
 
 CREATE OR REPLACE VIEW deals_active
 (
@@ -25,4 +25,4 @@ FROM (
     ORDER BY _version DESC, _deleted DESC LIMIT 1 BY account, id
 )
 WHERE _deleted = 0
-COMMENT 'Deals that were listed at the time that the parameter at gives, had begun and had not ended; no border means an open one';
+COMMENT 'Deals listed and active at the time `at`; a missing start or end date means no limit';

@@ -1,4 +1,4 @@
--- deals_active for tools that take no parameters, and quicker, since it reads current rows alone.
+-- The same as deals_active, for tools that take no parameters. It is quicker, since it reads only current rows.
 
 CREATE OR REPLACE VIEW deals_active_now
 (
@@ -14,4 +14,4 @@ WHERE ifNull(start_date <= now64(3, 'UTC'), true) AND ifNull(end_date > now64(3,
 UNION ALL
 SELECT $deal_cashback_offer
 FROM cashback_offers
-COMMENT 'Deals that are listed, have begun and have not ended, by the clock of the warehouse; no border means an open one';
+COMMENT 'Deals listed and active now, by the clock of the warehouse; a missing start or end date means no limit';

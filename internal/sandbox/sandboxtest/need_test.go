@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// verdict is a test that notes what is made of it.
+// verdict is a test that records what happens to it.
 type verdict struct {
 	testing.TB
 	skipped, failed string

@@ -189,7 +189,7 @@ FROM
     LIMIT 1 BY account, id
 )
 WHERE _deleted = 0
-COMMENT 'The rows of promotions at the time that the parameter at gives';
+COMMENT 'The rows of promotions as they were at the time `at`';
 
 -- createAllView
 CREATE OR REPLACE VIEW promotions_all

@@ -248,7 +248,7 @@ FROM
     LIMIT 1 BY account, id
 )
 WHERE _deleted = 0
-COMMENT 'The rows of transactions at the time that the parameter at gives';
+COMMENT 'The rows of transactions as they were at the time `at`';
 
 -- createLookup
 CREATE OR REPLACE VIEW transactions_by_passback_uid
