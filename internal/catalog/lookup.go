@@ -42,7 +42,7 @@ func Payouts() *Stream { return only(func(s *Stream) bool { return s.Payouts }) 
 // Transactions returns the stream whose records payouts add up (catalog-7).
 func Transactions() *Stream { return only((*Stream).NamesPayouts) }
 
-// only returns the stream for which is is true. A test checks that there is exactly one (catalog-7).
+// only returns the one stream that a condition holds for. A test checks that there is exactly one (catalog-7).
 func only(is func(*Stream) bool) *Stream {
 	all := All()
 	return all[slices.IndexFunc(all, is)]

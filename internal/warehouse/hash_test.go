@@ -116,7 +116,7 @@ func hashSteps(s *catalog.Stream) []string {
 
 // TestMigrateHashes upgrades a warehouse whose rows have the hash of an earlier version, and that dies before and after
 // each step. A run that had staged its rows continues, and nothing looks changed. In narrow samples it never dies, and
-// migrates two streams.
+// migrates one stream.
 func TestMigrateHashes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -124,7 +124,7 @@ func TestMigrateHashes(t *testing.T) {
 	must(t, err)
 	streams := catalog.All()
 	if !enginetest.Wide() {
-		streams = []*catalog.Stream{catalog.Transactions(), catalog.Payouts()}
+		streams = []*catalog.Stream{catalog.Payouts()}
 	}
 	walks := map[string]Run{}
 	for _, s := range streams {
