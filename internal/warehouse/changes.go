@@ -3,21 +3,12 @@ package warehouse
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/catalog"
 )
-
-// ofSales names the stream of the sales, its view and its tables, as statements need them.
-var ofSales = func() parts {
-	name := catalog.Transactions().Name
-	return parts{"sales": name, "stream": quote(name), "latest": name + "_latest", "versions": name + "_versions"}
-}()
 
 // Close is a row of statement_closes: a month that was closed.
 type Close struct {
@@ -56,12 +47,6 @@ func Ages() []int { return []int{30, 60, 90, 120} }
 // NotDue is ChangeSum.Due of transactions without a time of sale. It is above all other values.
 const NotDue = 100
 
-// dueOf returns an expression for the first day of the month in which a sale is paid. At the beginning of a month,
-// services pay the sales that are more than 90 days old.
-func dueOf(soldAt string) string {
-	return "addMonths(toStartOfMonth(" + soldAt + " + toIntervalDay(90)), 1)"
-}
-
 // Change is a row of transaction_changes.
 type Change struct {
 	ChangeSum
@@ -99,39 +84,9 @@ func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to 
 	return nil
 }
 
-func selectChanges(closes []Close) string {
-	return sql(`SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
-    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN ($since))
-WHERE effective >= {from:Int64} AND effective < {to:Int64}
-ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since": changedSince(closes)})
-}
-
-// effective returns two columns for a change: late, and effective, the time at which the change counts
-// (see ChangeSums).
-func effective(closes []Close) string {
-	seen := "9999999999999" // milliseconds: never
-	for _, c := range closes {
-		seen += fmt.Sprintf(", if(at < fromUnixTimestamp64Milli(%d, 'UTC'), %d, 9999999999999)",
-			c.Month.AddDate(0, 1, 0).UnixMilli(), c.SeenTo.UnixMilli())
-	}
-	return sql("toUnixTimestamp64Milli(seen_at) > arrayMin([$seen]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective", parts{"seen": seen})
-}
-
-// ageOfDays returns an expression for ChangeSum.Age that reads a column days.
-func ageOfDays() string {
-	var ages []string
-	for i, days := range Ages() {
-		ages = append(ages, fmt.Sprintf("days <= %d, %d", days, i))
-	}
-	return sql("multiIf(isNull(days), $unknown, $ages, $more)",
-		parts{"ages": strings.Join(ages, ", "), "more": fmt.Sprint(len(ages)), "unknown": fmt.Sprint(len(ages) + 1)})
-}
-
 // Closes returns the closed months of an account, the earliest first.
 func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
-	rows, err := r.conn.Query(ctx, `SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
-FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("account", account))
+	rows, err := r.conn.Query(ctx, selectCloses, named("account", account))
 	all, err := scanned(rows, err, func(c *Close) []any {
 		return []any{&c.Account, &c.Month, &c.ClosedAt, &c.ID, &c.SeenTo, &c.Statement, &c.Hash, &c.By, &c.Note}
 	})
@@ -146,9 +101,7 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`, named("a
 // to the updatedAt completeTo.
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
-	err = r.conn.QueryRow(ctx, sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success),
-    (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
-		ofSales.with(parts{"success": quote(OutcomeSuccess)})), named("account", account)).Scan(&s, &c)
+	err = r.conn.QueryRow(ctx, selectSeenTo, named("account", account)).Scan(&s, &c)
 	if err != nil {
 		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account,
 			err)

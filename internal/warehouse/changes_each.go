@@ -24,11 +24,3 @@ func (r Reader) EachChange(ctx context.Context, account string, from, before tim
 	}
 	return nil
 }
-
-func selectEachChange(closes []Close) string {
-	return sql(`SELECT currency_code, late, $age AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
-    listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
-WHERE effective >= {from:Int64} AND effective < {to:Int64}
-ORDER BY id, currency_code, effective, sale DESC`, parts{"effective": effective(closes), "age": ageOfDays()})
-}

@@ -19,14 +19,8 @@ type DayChanges struct {
 // ChangesByDay returns the changes by runs that read the list of a stream, for each of the last days with a run, the
 // oldest first. A day is that of the warehouse's clock, and the last one is today.
 func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
-	rows, err := r.readOnly.Query(ctx, `SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
-    countIf(`+faulty+`)
-FROM (SELECT started_at, outcome, if(`+publishedSomething+`, inserted, 0) AS inserted, if(`+publishedSomething+
-		`, updated, 0) AS updated,
-          if(`+publishedSomething+`, deleted, 0) AS deleted
-      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND `+wholeLooks+`)
-WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
-GROUP BY day ORDER BY day`, named("account", id.Account), named("stream", id.Stream), named("days", uint32(days)))
+	rows, err := r.readOnly.Query(ctx, selectChangesByDay, named("account", id.Account), named("stream", id.Stream),
+		named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayChanges) []any {
 		return []any{&d.Day, &d.Inserted, &d.Updated, &d.Deleted, &d.Runs, &d.Faults}
 	})
@@ -58,10 +52,8 @@ func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows
 	if s.ByDay == nil {
 		return nil, fmt.Errorf("the rows of %s belong to no day", id.Stream)
 	}
-	day := "toDate32(" + s.ByDay.Column + ")"
-	rows, err := r.readOnly.Query(ctx, `SELECT assumeNotNull(`+day+`) AS on_day, count() AS live
-FROM `+s.ByDay.View+` WHERE account = {account:String} AND isNotNull(`+day+`) AND `+day+` <= toDate32(now64(3, 'UTC'))
-GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32}`, named("account", id.Account), named("days", uint32(days)))
+	rows, err := r.readOnly.Query(ctx, selectRowsByDay(s.ByDay), named("account", id.Account),
+		named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
 	if err != nil {
 		return nil, fmt.Errorf("counting the rows of %s of account %s by day: %w", id.Stream, id.Account, err)
@@ -81,16 +73,11 @@ type RejectGroup struct {
 	Times              uint64 // how many runs met it
 }
 
-// maxRaw is how many characters of a rejected value are shown.
-const maxRaw = 4000
-
 // RejectGroups lists the values that could not be loaded as they were sent and still are not loaded, the
 // last seen first.
 func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
-	rows, err := r.readOnly.Query(ctx, fmt.Sprintf(`SELECT key, field, reason, substringUTF8(raw, 1, %d), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
-FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND %s
-ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`, maxRaw, unsettledRejects),
-		named("account", id.Account), named("stream", id.Stream), named("limit", uint32(limit)))
+	rows, err := r.readOnly.Query(ctx, selectRejectGroups, named("account", id.Account), named("stream", id.Stream),
+		named("limit", uint32(limit)))
 	all, err := scanned(rows, err, func(r *RejectGroup) []any {
 		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}
 	})

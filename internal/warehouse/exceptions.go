@@ -3,11 +3,8 @@ package warehouse
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/catalog"
 )
 
 // PaidTransaction is a transaction of a payout, and whether it may have changed before it was loaded.
@@ -48,11 +45,7 @@ type CurrencySums struct {
 
 // PayoutCurrencies returns the sums of payouts by currency. Transactions without a currency have sums of their own.
 func (r Reader) PayoutCurrencies(ctx context.Context, account string, payouts []int64) ([]CurrencySums, error) {
-	rows, err := r.conn.Query(ctx, sql(`SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != $declined), sumIf(now_cashback, now_status != $declined)
-FROM payout_sums
-WHERE account = {account:String} AND payout_id IN ($ids)
-GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
-		parts{"ids": numbers(payouts), "declined": quote(catalog.StatusDeclined)}), named("account", account))
+	rows, err := r.conn.Query(ctx, selectPayoutCurrencies(payouts), named("account", account))
 	all, err := scanned(rows, err, func(s *CurrencySums) []any {
 		return []any{&s.Payout, &s.Currency, &s.Stamped,
 			&s.Now}
@@ -61,35 +54,4 @@ GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
 		return nil, fmt.Errorf("adding up the payouts of account %s by currency: %w", account, err)
 	}
 	return all, nil
-}
-
-// selectPayoutExceptions reads each payout's transactions twice: to find when the payout was made, and to select those
-// asked for. Like payout_reconciliation, it divides the time into quarters of an hour. If less than half of the
-// transactions are from the first two quarters, it is not known when the payout was made.
-func selectPayoutExceptions(of PayoutsToRead) string {
-	return sql(`SELECT $columns, unseen = 1
-FROM
-(
-    SELECT *, ifNull($quarter > first_quarter + 1, 0) OR NOT made_known AND stamped_is_first_known = 1 AS unseen
-    FROM payout_transactions
-    INNER JOIN
-    (
-        SELECT payout_id, min($quarter) AS first_quarter, ifNull(quantileExactLow(0.5)($quarter) <= min($quarter) + 1, 0) AS made_known
-        FROM payout_transactions WHERE account = {account:String} AND payout_id IN ($ids) GROUP BY payout_id
-    ) AS q USING (payout_id)
-    WHERE account = {account:String} AND payout_id IN ($ids)
-)
-WHERE at_stake != 0 OR unseen AND payout_id IN ($unseen) OR payout_id IN ($first) AND stamped_is_first_known = 1
-ORDER BY payout_id, abs(at_stake) DESC, id`, parts{
-		"columns": payoutTransactionColumns, "quarter": "intDiv(toUnixTimestamp64Milli(stamped_at), 900000)",
-		"ids": numbers(of.Payouts), "unseen": numbers(of.Unseen), "first": numbers(of.First),
-	})
-}
-
-// numbers returns ids as a list for IN. IN takes no empty list, so for no ids it returns NULL.
-func numbers(ids []int64) string {
-	if len(ids) == 0 {
-		return "NULL"
-	}
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]")
 }

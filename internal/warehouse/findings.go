@@ -29,9 +29,7 @@ func (w *Warehouse) RecordFindings(ctx context.Context, account string, current 
 // HasFindings reports whether any finding was ever recorded for an account, even if it is resolved now.
 func (w *Warehouse) HasFindings(ctx context.Context, account string) (bool, error) {
 	var n uint64
-	err := w.At(account).conn.QueryRow(ctx,
-		"SELECT count() FROM (SELECT 1 FROM payout_findings_log WHERE account = {account:String} LIMIT 1)",
-		named("account", account)).Scan(&n)
+	err := w.At(account).conn.QueryRow(ctx, selectAnyFinding, named("account", account)).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("reading whether anything was found about the payouts of account %s before: %w",
 			account, err)
@@ -44,8 +42,7 @@ func (w *Warehouse) recordFindings(ctx context.Context, account string, current 
 		Finding
 		firstSeen time.Time
 	}
-	rows, err := w.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL",
-		named("account", account))
+	rows, err := w.conn.Query(ctx, selectOpenFindingsOf, named("account", account))
 	open, err := scanned(rows, err, func(s *standing) []any {
 		return []any{&s.Account, &s.Kind, &s.Subject, &s.Detail,
 			&s.firstSeen}

@@ -25,7 +25,7 @@ func TestEveryStatementSent(t *testing.T) {
 	}
 	t.Parallel()
 	rendered := map[string]bool{}
-	for _, s := range ofAll() {
+	for _, s := range slices.Concat(ofAll(), ofQueries()) {
 		rendered[shape(s.text)] = true
 	}
 	for _, s := range catalog.All() {
@@ -82,7 +82,7 @@ var within = []string{
 func everyTextIsNamed(t *testing.T, others []statement) {
 	t.Helper()
 	var known []byte
-	for _, file := range []string{"golden_test.go", "dialect_test.go"} {
+	for _, file := range []string{"golden_test.go", "golden_queries_test.go", "dialect_test.go"} {
 		text, err := os.ReadFile(file)
 		must(t, err)
 		known = append(known, text...)

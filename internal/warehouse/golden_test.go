@@ -395,8 +395,9 @@ func golden(t *testing.T, name, about string, statements []statement) {
 // TestStatements compares each statement that is rendered with the golden files, and makes the engine parse them.
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	files := map[string][]statement{"shared": ofAll()}
-	about := map[string]string{"shared": "What is sent that belongs to no stream."}
+	files := map[string][]statement{"shared": ofAll(), "queries": ofQueries()}
+	about := map[string]string{"shared": "What is sent that belongs to no stream.",
+		"queries": "What reports, checks, pages and commands ask for."}
 	for _, name := range goldenStreams {
 		s, err := catalog.Find(name)
 		must(t, err)

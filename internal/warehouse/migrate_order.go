@@ -253,13 +253,7 @@ func (w *Warehouse) await(ctx context.Context, r Run) (*Lease, error) {
 
 // accountsOf returns the accounts that have anything of a stream.
 func (w *Warehouse) accountsOf(ctx context.Context, s *catalog.Stream) ([]string, error) {
-	rows, err := w.conn.Query(ctx, sql(`SELECT DISTINCT account FROM
-(
-    SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
-    UNION ALL
-    SELECT DISTINCT toString(account) FROM ${stream}_latest
-)
-ORDER BY account`, parts{"stream": s.Name}), named("stream", s.Name))
+	rows, err := w.conn.Query(ctx, selectAccountsOf(s), named("stream", s.Name))
 	accounts, err := scanned(rows, err, only[string])
 	if err != nil {
 		return nil, fmt.Errorf("reading which accounts have %s: %w", s.Name, err)

@@ -100,13 +100,6 @@ func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification,
 	return nil
 }
 
-// selectTold selects the subjects of each receiver of which it was told that they began, and not yet that they ended.
-// Equal rows do no harm, so it needs no FINAL.
-const selectTold = `SELECT receiver, substring(said, 2) AS subject
-FROM notifications_log ARRAY JOIN subjects AS said
-GROUP BY receiver, subject
-HAVING NOT max(startsWith(said, '-'))`
-
 // Told returns the subjects of each receiver of which it was told that they began, and not yet that they ended.
 func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
 	type row struct{ receiver, subject string }
@@ -125,20 +118,12 @@ func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
 	return told, nil
 }
 
-const notificationFields = "receiver, id, queued, at, event, account, streams, subjects, title, text, state, attempts, next_at, error, ended_at"
-
 func (n *Notification) fields() []any {
 	return []any{
 		&n.Receiver, &n.ID, &n.queued, &n.At, &n.Event, &n.Account, &n.Streams, &n.Subjects, &n.Title, &n.Text,
 		&n.State, &n.Attempts, &n.NextAt, &n.Error, &n.EndedAt,
 	}
 }
-
-// selectWaiting selects the first waiting messages of each receiver.
-var selectWaiting = sql(`SELECT $fields FROM notifications_log FINAL
-WHERE state = $waiting AND {receiver:String} IN ('', receiver)
-ORDER BY receiver, queued, id LIMIT {limit:UInt64} BY receiver`,
-	parts{"fields": notificationFields, "waiting": quote(NotificationWaiting)})
 
 // WaitingNotifications returns the first waiting messages of a receiver, or without a name of each receiver, in their
 // order.
@@ -151,10 +136,6 @@ func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit
 	return all, nil
 }
 
-const selectNotifications = "SELECT " + notificationFields + ` FROM notifications_log FINAL
-WHERE event != '' AND {receiver:String} IN ('', receiver)
-ORDER BY queued DESC, receiver LIMIT {limit:UInt64}`
-
 // Notifications lists the last messages of a receiver, or without a name of all, the newest first.
 func (r Reader) Notifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
 	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver),
@@ -165,12 +146,6 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 	}
 	return all, nil
 }
-
-var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
-    argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
-FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`,
-	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent),
-		"dropped": quote(NotificationDropped)})
 
 // Receivers returns the state of each receiver that ever had a message.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
@@ -216,7 +191,7 @@ var unknownFieldColumns = columns("account String, stream String, field String, 
 
 // UnknownFields returns all of them, by account, stream and name.
 func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
-	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field")
+	rows, err := r.conn.Query(ctx, selectUnknownFields)
 	all, err := scanned(rows, err, func(f *UnknownField) []any {
 		return []any{&f.Account, &f.Stream, &f.Field,
 			&f.FirstSeen}
@@ -233,7 +208,7 @@ const mostUnknownFields = 1000
 // NoteUnknownFields stores the fields of a stream that are not known yet.
 func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) error {
 	w = w.At(id.Account)
-	rows, err := w.conn.Query(ctx, "SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {stream:String}", named("account", id.Account), named("stream", id.Stream))
+	rows, err := w.conn.Query(ctx, selectNotedFields, named("account", id.Account), named("stream", id.Stream))
 	known, err := scanned(rows, err, only[string])
 	if err != nil {
 		return fmt.Errorf("reading which fields of %s are known: %w", id.Stream, err)
@@ -277,7 +252,7 @@ type OpenFinding struct {
 
 // OpenFindings returns those of all accounts, the oldest first.
 func (r Reader) OpenFindings(ctx context.Context) ([]OpenFinding, error) {
-	rows, err := r.conn.Query(ctx, "SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail")
+	rows, err := r.conn.Query(ctx, selectOpenFindings)
 	all, err := scanned(rows, err, func(f *OpenFinding) []any {
 		return []any{&f.Account, &f.Kind, &f.Subject, &f.Detail,
 			&f.FirstSeen}

@@ -98,8 +98,6 @@ func (p *pool) RecordAction(ctx context.Context, a Action) (Action, error) {
 	return a, nil
 }
 
-const actionFields = "action_id, at, actor, via, action, account, stream, run_id, deletes, reason"
-
 func (a *Action) fields() []any {
 	return []any{&a.ID, &a.At, &a.Actor, &a.Via, &a.Action, &a.Account, &a.Stream, &a.RunID, &a.Deletes, &a.Reason}
 }
@@ -111,9 +109,7 @@ func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 		Action
 		request string
 	}
-	rows, err := p.conn.Query(ctx, "SELECT "+actionFields+
-		", request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1",
-		named("key", hash(a.Actor, a.Key)))
+	rows, err := p.conn.Query(ctx, selectEarlierAction, named("key", hash(a.Actor, a.Key)))
 	found, err := scanned(rows, err, func(s *stored) []any { return append(s.fields(), &s.request) })
 	switch {
 	case err != nil:
@@ -128,8 +124,7 @@ func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 
 // Actions lists the last actions, the newest first.
 func (r Reader) Actions(ctx context.Context, limit int) ([]Action, error) {
-	rows, err := r.readOnly.Query(ctx, fmt.Sprintf("SELECT "+actionFields+
-		" FROM operator_actions_log FINAL ORDER BY version DESC LIMIT %d", limit))
+	rows, err := r.readOnly.Query(ctx, selectActions(limit))
 	all, err := scanned(rows, err, (*Action).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading what operators did: %w", err)
@@ -180,20 +175,6 @@ func (r Reader) Directives(ctx context.Context) (d Directives, err error) {
 	return d, nil
 }
 
-// selectDirectives reads the last requests for each stream and each account: whether it is paused, and what it may
-// delete.
-func selectDirectives() string {
-	return sql(`SELECT $fields, at > now64(3, 'UTC') - toIntervalSecond($age) AND at < now64(3, 'UTC') + toIntervalMinute(1) AS fresh
-FROM operator_actions_log
-WHERE action IN ($lasting)
-ORDER BY version DESC
-LIMIT 1 BY account, stream, action IN ($pausing)`, parts{
-		"fields": actionFields, "age": fmt.Sprint(int(consentFor.Seconds())),
-		"lasting": words([]string{ActionPause, ActionResume, ActionConsent, actionConsentUsed}),
-		"pausing": words([]string{ActionPause, ActionResume}),
-	})
-}
-
 // GuardedRun is a run that a guard stopped because it would have deleted too much. No run has read the whole
 // stream since then.
 type GuardedRun struct {
@@ -227,22 +208,6 @@ func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, err
 		return nil, fmt.Errorf("reading which runs a guard has stopped: %w", err)
 	}
 	return all, nil
-}
-
-// selectGuardedRuns reads, for each stream, the last run that reached the guard. Most streams were never stopped by it,
-// and their runs are not read.
-func selectGuardedRuns() string {
-	return sql(`SELECT account, stream, last.1, last.2, last.3, last.5 FROM
-(
-    SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
-    WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
-        AND (account, stream) IN (SELECT account, stream FROM sync_runs_log WHERE outcome = $guarded)
-        AND (outcome = $success OR outcome = $guarded AND would_delete > 0) AND $whole AND $not_ahead
-    GROUP BY account, stream
-)
-WHERE last.4 = $guarded
-ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded),
-		"whole": wholeModes, "not_ahead": notAhead})
 }
 
 // Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is

@@ -11,8 +11,6 @@ type Openings struct {
 	Findings map[string]uint64   // open findings about payouts, by account
 }
 
-const countOpenFindings = "SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account"
-
 // Openings counts what waits for a person, of all accounts.
 func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
 	o = Openings{Rejects: map[StreamID]uint64{}, Findings: map[string]uint64{}}
@@ -47,8 +45,6 @@ const (
 	LittleRoom = 2 << 30
 	NoRoom     = 200 << 20
 )
-
-const selectStorage = `SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks)`
 
 // Storage asks how much disk space the database uses, and how much is left.
 func (r Reader) Storage(ctx context.Context) (s Storage, err error) {

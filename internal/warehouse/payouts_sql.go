@@ -25,6 +25,8 @@ func (f PayoutFilter) conditions(when, payout string) (string, []any) {
 	return strings.Join(where, " AND "), args
 }
 
+// selectPayouts compares payouts with their transactions, the newest payout first. Its parameters, and those of the next
+// three, are those of conditions.
 func selectPayouts(where string) string {
 	totals := func(prefix, suffix string) string {
 		list := make([]string, len(PayoutTotals()))
@@ -53,6 +55,8 @@ ORDER BY account, payout_id DESC`, parts{
 const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake`
 
+// selectPayoutTransactions selects the transactions of payouts. Those whose state has changed come first, and among
+// them the largest amounts.
 func selectPayoutTransactions(where string) string {
 	return sql(`SELECT $columns
 FROM payout_transactions
@@ -61,6 +65,7 @@ ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC,
 		parts{"columns": payoutTransactionColumns, "where": where, "same": quote(TransactionSame)})
 }
 
+// selectPayoutOrphans adds up the transactions that name a payout which is not loaded.
 func selectPayoutOrphans(where string) string {
 	return sql(`SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != $declined), 0), max(was_listed) = 1, max(certain) = 1
 FROM payout_orphans
@@ -69,9 +74,57 @@ GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency
 		parts{"where": where, "declined": quote(catalog.StatusDeclined)})
 }
 
+// selectPayoutOverdue adds up what has been unpaid for longer than a time, by the month of the sale. It has one more
+// parameter: after, in seconds.
 func selectPayoutOverdue(where string) string {
 	return sql(`SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
 FROM payout_unpaid
 WHERE $where AND age_seconds > {after:Int64}
 GROUP BY account, month, currency_code ORDER BY account, month, currency_code`, parts{"where": where})
 }
+
+// selectPayoutCurrencies adds up the undeclined cashback of payouts by currency. Parameter: account.
+func selectPayoutCurrencies(payouts []int64) string {
+	return sql(`SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != $declined), sumIf(now_cashback, now_status != $declined)
+FROM payout_sums
+WHERE account = {account:String} AND payout_id IN ($ids)
+GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
+		parts{"ids": numbers(payouts), "declined": quote(catalog.StatusDeclined)})
+}
+
+// selectPayoutExceptions reads each payout's transactions twice: to find when the payout was made, and to select those
+// asked for. Like payout_reconciliation, it divides the time into quarters of an hour. If less than half of the
+// transactions are from the first two quarters, it is not known when the payout was made.
+func selectPayoutExceptions(of PayoutsToRead) string {
+	return sql(`SELECT $columns, unseen = 1
+FROM
+(
+    SELECT *, ifNull($quarter > first_quarter + 1, 0) OR NOT made_known AND stamped_is_first_known = 1 AS unseen
+    FROM payout_transactions
+    INNER JOIN
+    (
+        SELECT payout_id, min($quarter) AS first_quarter, ifNull(quantileExactLow(0.5)($quarter) <= min($quarter) + 1, 0) AS made_known
+        FROM payout_transactions WHERE account = {account:String} AND payout_id IN ($ids) GROUP BY payout_id
+    ) AS q USING (payout_id)
+    WHERE account = {account:String} AND payout_id IN ($ids)
+)
+WHERE at_stake != 0 OR unseen AND payout_id IN ($unseen) OR payout_id IN ($first) AND stamped_is_first_known = 1
+ORDER BY payout_id, abs(at_stake) DESC, id`, parts{
+		"columns": payoutTransactionColumns, "quarter": "intDiv(toUnixTimestamp64Milli(stamped_at), 900000)",
+		"ids": numbers(of.Payouts), "unseen": numbers(of.Unseen), "first": numbers(of.First),
+	})
+}
+
+// numbers returns ids as a list for IN. IN takes no empty list, so for no ids it returns NULL.
+func numbers(ids []int64) string {
+	if len(ids) == 0 {
+		return "NULL"
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]")
+}
+
+// selectAcknowledgements selects the acknowledgements of one account or of all, the newest first. Parameter: account.
+const selectAcknowledgements = `SELECT account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by
+FROM payout_acknowledgements
+WHERE {account:String} IN ('', account)
+ORDER BY at DESC, account, payout_id, kind, currency_code`

@@ -66,11 +66,6 @@ func (c *Carried) names(known []presence) []string {
 	return slices.Compact(names)
 }
 
-// selectPresence is a subquery for what is known of the fields of a stream. It is part of a larger statement, so that a
-// quiet run needs no statement for it alone. Times are in milliseconds, 0 for a field that is not missing.
-const selectPresence = `SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
-    FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String}`
-
 // presences reads what selectPresence has answered.
 func presences(rows [][]any) (known []presence, err error) {
 	for _, row := range rows {
@@ -157,7 +152,7 @@ type VanishedField struct {
 
 // VanishedFields returns all of them, by account, stream and name.
 func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
-	rows, err := r.conn.Query(ctx, "SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field")
+	rows, err := r.conn.Query(ctx, selectVanishedFields)
 	all, err := scanned(rows, err, func(f *VanishedField) []any {
 		return []any{&f.Account, &f.Stream, &f.Field,
 			&f.MissingSince}

@@ -92,12 +92,9 @@ func (q *quality) save(ctx context.Context) error {
 	return nil
 }
 
-// LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first. It takes
-// the newest of each by itself, and so needs no FINAL.
+// LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first.
 func (r Reader) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
-	rows, err := r.readOnly.Query(ctx, `SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argMax(ok, checked_at) AS holds,
-    argMax(found, checked_at), argMax(expected, checked_at), argMax(detail, checked_at)
-FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check`)
+	rows, err := r.readOnly.Query(ctx, selectLatestChecks)
 	checks, err := scanned(rows, err, func(c *Check) []any {
 		return []any{&c.Account, &c.Stream, &c.Name, &c.CheckedAt, &c.RunID, &c.OK, &c.Found, &c.Expected, &c.Detail}
 	})
@@ -134,12 +131,6 @@ func newQuality(w *Warehouse, run RunRecord, s *catalog.Stream) *quality {
 	}}
 }
 
-// selectChecksBefore returns, in one row: the warehouse's time, when a check of the stream was last made and when its
-// rows were last counted, all in microseconds; how many checks fail; what is known of the fields.
-var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)), countIf(NOT holds), ($presence)
-FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
-	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "presence": selectPresence})
-
 // before reads the earlier checks, and decides whether the rows are counted.
 func (q *quality) before(ctx context.Context) error {
 	var us, counted int64
@@ -174,9 +165,6 @@ func (q *quality) add(name string, found, expected uint64, detail string) {
 	q.checks = append(q.checks, c)
 }
 
-// ofRun is the condition for the rows that the run has written. A backfill is several runs, so their time is compared.
-const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC')"
-
 // rows compares the number of rows that readers see with what the run has counted. It leaves out backfills: they
 // publish many times, and the counts of their parts overlap.
 func (q *quality) rows(ctx context.Context) error {
@@ -194,9 +182,7 @@ func (q *quality) rows(ctx context.Context) error {
 		}
 	}
 	var found, later uint64
-	err := q.w.conn.QueryRow(ctx, "SELECT (SELECT count() FROM "+q.stream.Name+
-		" WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM "+
-		q.stream.Name+"_latest WHERE account = {account:String})", q.args...).Scan(&found, &later)
+	err := q.w.conn.QueryRow(ctx, countSeen(q.stream), q.args...).Scan(&found, &later)
 	if err == nil && later == 0 {
 		q.add(CheckRowsMatch, found, expected,
 			fmt.Sprintf("rows of the view: %d; by the count of the run: %d; `dealhouse sync %s --full` reads the whole stream again; "+
@@ -213,10 +199,7 @@ func (q *quality) keys(ctx context.Context) error {
 	}
 	var twice uint64
 	if some := q.run.Written.Keys; len(some) > 0 {
-		key := keyNames(q.stream)
-		err := q.w.conn.QueryRow(ctx, "SELECT toUInt64(count() - uniqExact("+key+")) FROM "+q.stream.Name+
-			" WHERE account = {account:String} AND "+key+" IN ("+words(some)+")", q.args...).Scan(&twice)
-		if err != nil {
+		if err := q.w.conn.QueryRow(ctx, countTwice(q.stream, some), q.args...).Scan(&twice); err != nil {
 			return err
 		}
 	}
@@ -290,7 +273,6 @@ func (q *quality) payouts(ctx context.Context) error {
 	if !q.stream.Payouts && (!q.stream.NamesPayouts() || q.run.Written.Payouts == 0 && !q.failed) {
 		return nil
 	}
-	payouts, naming := catalog.Payouts(), catalog.Transactions()
 	var loaded time.Time
 	var unknown []string
 	if err := q.w.conn.QueryRow(ctx, selectUnknownPayouts, q.args...).Scan(&loaded, &unknown); err != nil ||
@@ -299,37 +281,18 @@ func (q *quality) payouts(ctx context.Context) error {
 	}
 	var found uint64
 	var example int64
-	payout := naming.Reference(payouts).Column
 	if len(unknown) > 0 {
-		err := q.w.conn.QueryRow(ctx, "SELECT count(), ifNull(any("+payout+"), 0) FROM "+naming.Name+
-			" WHERE account = {account:String} AND "+payout+" IN ("+strings.Join(unknown, ", ")+
-			") AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')",
+		err := q.w.conn.QueryRow(ctx, countNaming(unknown),
 			append(q.args, named("loaded", fmt.Sprint(loaded.UnixMilli())))...).Scan(&found, &example)
 		if err != nil {
 			return err
 		}
 	}
+	naming := catalog.Transactions()
 	q.add(CheckPayoutsKnown, found, 0, fmt.Sprintf("%s that name a payout which the service does not list: %d; look at `dealhouse query \"SELECT * FROM %s WHERE %s = %d\"`",
-		naming.Name, found, naming.Name, payout, example))
+		naming.Name, found, naming.Name, naming.Reference(catalog.Payouts()).Column, example))
 	return nil
 }
-
-// mostUnknown is how many missing payouts are looked up at most.
-const mostUnknown = 1000
-
-// selectUnknownPayouts returns when the last run of payouts began, and which payouts had been named by then and are
-// missing. Parameter: account.
-var selectUnknownPayouts = sql(`WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = $to AND outcome = $success AND $whole) AS loaded
-SELECT loaded, groupArray($most)(key) FROM
-(
-    SELECT n.key AS key FROM $names AS n
-    WHERE account = {account:String} AND n.stream = $to AND n.key NOT IN (SELECT toString($key) FROM $table WHERE account = {account:String})
-    GROUP BY n.key HAVING min(n.named_at) < loaded
-)`, parts{
-	"to": quote(catalog.Payouts().Name), "success": quote(OutcomeSuccess), "whole": wholeLooks,
-	"names": namedTable(catalog.Transactions()),
-	"key":   catalog.Payouts().KeyColumn(), "table": catalog.Payouts().Name, "most": fmt.Sprint(mostUnknown),
-})
 
 // prices compares the price of the products that the run has written with their price history of the same day, if it
 // has that day.
@@ -337,21 +300,13 @@ func (q *quality) prices(ctx context.Context) error {
 	if q.stream.Child == nil || q.idle() {
 		return nil
 	}
-	key, child := keyNames(q.stream), q.stream.Child.Table+"_latest"
-	day := "toDate32(now64(3, 'UTC'))"
-	if !q.run.ServerTime.IsZero() {
-		day = "toDate32(fromUnixTimestamp64Milli({server:Int64}, 'UTC'))"
-	}
 	var found uint64
 	var example string
-	err := q.w.conn.QueryRow(ctx, "SELECT count(), any(toString(p."+key+")) FROM (SELECT "+key+", price FROM "+
-		q.stream.Name+"_latest WHERE "+ofRun+" AND _deleted = 0) AS p\n"+
-		"INNER JOIN (SELECT "+key+", argMax(price, _version) AS price FROM "+child+
-		" WHERE account = {account:String} AND day = "+day+" GROUP BY "+key+") AS h ON p."+key+" = h."+key+"\n"+
-		"WHERE p.price != h.price", q.args...).Scan(&found, &example)
+	err := q.w.conn.QueryRow(ctx, countOtherPrices(q.stream, !q.run.ServerTime.IsZero()), q.args...).
+		Scan(&found, &example)
 	if err != nil {
 		return err
 	}
-	q.add(CheckPrices, found, 0, fmt.Sprintf("products with another price than in the history of the same day: %d; look at `dealhouse query \"SELECT day, price FROM %s WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, q.stream.Child.Table, key, example))
+	q.add(CheckPrices, found, 0, fmt.Sprintf("products with another price than in the history of the same day: %d; look at `dealhouse query \"SELECT day, price FROM %s WHERE %s = '%s' ORDER BY day DESC LIMIT 3\"`", found, q.stream.Child.Table, keyNames(q.stream), example))
 	return nil
 }

@@ -84,7 +84,7 @@ type OpenRejects struct {
 // of planning the view.
 func (r Reader) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
 	var n uint64
-	if err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM rejects_log LIMIT 1)").Scan(&n); err != nil {
+	if err := r.conn.QueryRow(ctx, selectAnyReject).Scan(&n); err != nil {
 		return nil, fmt.Errorf("looking for rejected records: %w", err)
 	}
 	if n == 0 {

@@ -42,6 +42,7 @@ const rejectCondition = `({account:String} = '' OR account = {account:String}) A
     AND ({reason:String} = '' OR reason = {reason:String}) AND ({field:String} = '' OR field = {field:String})
     AND (toUnixTimestamp64Micro(read_at) >= {since:Int64} OR toUnixTimestamp64Milli(seen_at) * 1000 >= {since:Int64})`
 
+// selectRejected selects rejected records, the newest first. Its parameters are those of rejectCondition.
 func selectRejected(unsettled bool, limit string) string {
 	condition := rejectCondition
 	if unsettled {
@@ -54,6 +55,10 @@ ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LI
 		parts{"condition": condition, "limit": limit})
 }
 
+// selectAnyReject says whether anything was ever rejected: it counts 1 row or none.
+const selectAnyReject = "SELECT count() FROM (SELECT 1 FROM rejects_log LIMIT 1)"
+
+// countOpenRejects counts the open rejects of each stream. Its parameters are those of rejectCondition.
 var countOpenRejects = `SELECT account, stream, count() FROM rejected_records
 WHERE state = ` + quote(string(RejectOpen)) + ` AND ` + rejectCondition + `
 GROUP BY account, stream ORDER BY account, stream`

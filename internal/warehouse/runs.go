@@ -108,19 +108,8 @@ func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive u
 	if err != nil {
 		return err
 	}
-	// The condition is in a subquery: beside REPLACE, outcome would be the new value.
-	err = p.exec(ctx, `INSERT INTO sync_runs_log
-SELECT * REPLACE (`+quote(OutcomeKilled)+
-		` AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
-    greatest(toUInt64({now:Int64}), version + 1) AS version)
-FROM
-(
-    SELECT * FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND outcome = `+quote(OutcomeRunning)+
-		` AND run_id != {alive:UUID}
-)`,
-		named("account", account), named("stream", stream), named("alive", alive.String()),
-		named("now", fmt.Sprint(now.UnixMicro())))
+	err = p.exec(ctx, insertKilled, named("account", account), named("stream", stream),
+		named("alive", alive.String()), named("now", fmt.Sprint(now.UnixMicro())))
 	if err != nil {
 		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
 	}

@@ -1,6 +1,10 @@
 package warehouse
 
-import "strings"
+import (
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
 
 // selectServer asks a server what it is: its version, its time zone, whether it is Cloud, the engine of the database,
 // how many of the permanent tables are not replicated, and how many are.
@@ -25,6 +29,17 @@ const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)
 
 // selectAccounts lists the accounts that have anything.
 const selectAccounts = "SELECT DISTINCT toString(account) FROM sync_state_log"
+
+// selectAccountsOf lists the accounts that have anything of a stream. Parameter: stream.
+func selectAccountsOf(s *catalog.Stream) string {
+	return sql(`SELECT DISTINCT account FROM
+(
+    SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
+    UNION ALL
+    SELECT DISTINCT toString(account) FROM ${stream}_latest
+)
+ORDER BY account`, parts{"stream": s.Name})
+}
 
 // checkGrant asks whether the user has a right.
 func checkGrant(right, on string) string {

@@ -9,8 +9,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/catalog"
 )
 
 // SettlementRevision is a row of settlement_revisions: what reached the bank, as it was imported.
@@ -84,7 +82,7 @@ func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevisio
 // SettlementRevisions reads every revision of settlements, of one account or, without a name, of all, in the order in
 // which they were imported.
 func (r Reader) SettlementRevisions(ctx context.Context, account string) ([]SettlementRevision, error) {
-	return r.settlementRevisions(ctx, "", named("account", account))
+	return r.settlementRevisions(ctx, selectSettlementRevisions(false), named("account", account))
 }
 
 // RevisionsOfSettlements reads every revision of the settlements of an account that have these references.
@@ -94,15 +92,12 @@ func (r Reader) RevisionsOfSettlements(ctx context.Context, account string,
 	if err != nil {
 		return nil, fmt.Errorf("naming settlements of account %s: %w", account, err)
 	}
-	return r.settlementRevisions(ctx, " AND has(JSONExtract({references:String}, 'Array(String)'), reference)",
-		named("account", account), named("references", string(list)))
+	return r.settlementRevisions(ctx, selectSettlementRevisions(true), named("account", account),
+		named("references", string(list)))
 }
 
-func (r Reader) settlementRevisions(ctx context.Context, and string, args ...any) ([]SettlementRevision, error) {
-	rows, err := r.conn.Query(ctx, sql(`SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
-FROM settlement_revisions
-WHERE {account:String} IN ('', account)$and
-ORDER BY at, account, reference, revision, hash`, parts{"and": and}), args...)
+func (r Reader) settlementRevisions(ctx context.Context, query string, args ...any) ([]SettlementRevision, error) {
+	rows, err := r.conn.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(s *SettlementRevision) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee,
 			&s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
@@ -133,13 +128,12 @@ type Settlement struct {
 
 // Settlements reads what reached the bank, of one account or, without a name, of all; the newest first.
 func (r Reader) Settlements(ctx context.Context, account string) ([]Settlement, error) {
-	return r.settlements(ctx, "", named("account", account))
+	return r.settlements(ctx, selectSettlements(false), named("account", account))
 }
 
 // SettlementsOfPayout reads the settlements that settle one payout, alone or with others.
 func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout int64) ([]Settlement, error) {
-	return r.settlements(ctx, " AND has(payouts, {payout:Int64})", named("account", account),
-		named("payout", fmt.Sprint(payout)))
+	return r.settlements(ctx, selectSettlements(true), named("account", account), named("payout", fmt.Sprint(payout)))
 }
 
 // anySettlement reports whether anything was ever imported, for one account or, without a name, for any. If nothing
@@ -147,9 +141,7 @@ func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout 
 // as this query.
 func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 	var n uint64
-	err := r.conn.QueryRow(ctx, "SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1)",
-		account).Scan(&n)
-	if err != nil {
+	if err := r.conn.QueryRow(ctx, selectAnySettlement, account).Scan(&n); err != nil {
 		return false, fmt.Errorf("reading whether settlements were imported: %w", err)
 	}
 	return n > 0, nil
@@ -157,22 +149,17 @@ func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 
 // CountSettlements returns how many settlements of an account were imported.
 func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
-	err = r.conn.QueryRow(ctx, "SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String}",
-		named("account", account)).Scan(&n)
-	if err != nil {
+	if err := r.conn.QueryRow(ctx, countSettlements, named("account", account)).Scan(&n); err != nil {
 		return 0, fmt.Errorf("counting the settlements of account %s: %w", account, err)
 	}
 	return n, nil
 }
 
-func (r Reader) settlements(ctx context.Context, and string, args ...any) ([]Settlement, error) {
+func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]Settlement, error) {
 	if some, err := r.anySettlement(ctx, args[0]); !some || err != nil {
 		return nil, err
 	}
-	rows, err := r.conn.Query(ctx, sql(`SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
-FROM settlements
-WHERE {account:String} IN ('', account)$and
-ORDER BY account, received_on DESC, reference`, parts{"and": and}), args...)
+	rows, err := r.conn.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount,
 			&s.Fee, &s.PayoutCurrency,
@@ -198,35 +185,20 @@ type ThreeWay struct {
 // ThreeWays reads what payouts earned, paid out and brought, of one account or, without a name, of all; the newest
 // payout first.
 func (r Reader) ThreeWays(ctx context.Context, account string) ([]ThreeWay, error) {
-	return r.threeWays(ctx, "", named("account", account))
+	return r.threeWays(ctx, false, named("account", account))
 }
 
 // ThreeWaysOfPayout reads the same for one payout, which has a row for each currency.
 func (r Reader) ThreeWaysOfPayout(ctx context.Context, account string, payout int64) ([]ThreeWay, error) {
-	return r.threeWays(ctx, " AND payout_id = {payout:Int64}", named("account", account),
-		named("payout", fmt.Sprint(payout)))
+	return r.threeWays(ctx, true, named("account", account), named("payout", fmt.Sprint(payout)))
 }
 
-// unsettledThreeWay has the rows of payout_three_way while no settlement was imported.
-const unsettledThreeWay = `
-(
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
-    FROM payout_paid AS p
-    GROUP BY account, payout_id, currency_code
-)`
-
-func (r Reader) threeWays(ctx context.Context, and string, args ...any) ([]ThreeWay, error) {
-	from := "payout_three_way"
-	if some, err := r.anySettlement(ctx, args[0]); err != nil {
+func (r Reader) threeWays(ctx context.Context, ofPayout bool, args ...any) ([]ThreeWay, error) {
+	settled, err := r.anySettlement(ctx, args[0])
+	if err != nil {
 		return nil, err
-	} else if !some {
-		from = unsettledThreeWay
 	}
-	rows, err := r.conn.Query(ctx, sql(`SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
-FROM $from
-WHERE {account:String} IN ('', account)$and
-ORDER BY account, payout_id DESC, currency_code`, parts{"and": and, "from": from}), args...)
+	rows, err := r.conn.Query(ctx, selectThreeWays(settled, ofPayout), args...)
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
 		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
 			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
@@ -246,7 +218,7 @@ type PayoutPaid struct {
 
 // PayoutsPaid reads what the payouts of an account paid.
 func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, error) {
-	rows, err := r.conn.Query(ctx, `SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code`, named("account", account))
+	rows, err := r.conn.Query(ctx, selectPayoutsPaid, named("account", account))
 	all, err := scanned(rows, err, func(p *PayoutPaid) []any { return []any{&p.Payout, &p.Currency, &p.Paid} })
 	if err != nil {
 		return nil, fmt.Errorf("reading what the payouts of account %s paid: %w", account, err)
@@ -256,9 +228,7 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 
 // PayoutsEnded returns the payouts of an account whose period ended at from or later, but earlier than before.
 func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
-	rows, err := r.conn.Query(ctx, sql(`SELECT id FROM $table
-WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id`, parts{"table": catalog.Payouts().Name}), named("account", account),
+	rows, err := r.conn.Query(ctx, selectPayoutsEnded, named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
 	all, err := scanned(rows, err, only[int64])
 	if err != nil {

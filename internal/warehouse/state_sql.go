@@ -48,6 +48,17 @@ var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHE
 const selectOutcome = `SELECT outcome FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}`
 
+// insertKilled marks the runs of a stream that never ended as killed, except for one. The condition is in a subquery:
+// beside REPLACE, outcome would be the new value. Parameters: account, stream, alive, and now in microseconds.
+var insertKilled = sql(`INSERT INTO sync_runs_log
+SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+    greatest(toUInt64({now:Int64}), version + 1) AS version)
+FROM
+(
+    SELECT * FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND outcome = $running AND run_id != {alive:UUID}
+)`, parts{"killed": quote(OutcomeKilled), "running": quote(OutcomeRunning)})
+
 // selectAliveRuns are the queries for the runs that may be alive, in the order in which to ask: a run whose row no
 // longer says that it is running has stored its intent before that.
 var selectAliveRuns = []string{

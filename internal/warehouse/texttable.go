@@ -27,10 +27,8 @@ func (r Reader) ReadTextTable(ctx context.Context, name string) (TextTable, erro
 	if !has {
 		database, table = "", name
 	}
-	type described struct{ name, typ string }
-	rows, err := r.conn.Query(ctx, `SELECT name, type FROM system.columns
-WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position`, named("database", database), named("table", table))
-	cols, err := scanned(rows, err, func(d *described) []any { return []any{&d.name, &d.typ} })
+	rows, err := r.conn.Query(ctx, selectColumnsOf, named("database", database), named("table", table))
+	cols, err := scanned(rows, err, func(c *column) []any { return []any{&c.name, &c.typ} })
 	switch {
 	case err != nil:
 		return t, fmt.Errorf("reading which columns %s has: %w", name, err)
@@ -38,24 +36,18 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 		return t, fmt.Errorf("%w: there is no table or view %s, or the user of the warehouse may not read it",
 			ErrTextTable, name)
 	}
-	var fields []string
 	for _, c := range cols {
 		if strings.Contains(c.typ, "Float") {
 			return t, fmt.Errorf("%w: column %s of %s is a %s, which is not exact: make it a Decimal or text",
 				ErrTextTable, c.name, name, c.typ)
 		}
-		field := identifier(c.name)
-		if strings.HasPrefix(c.typ, "Array") {
-			field = "arrayStringConcat(arrayMap(x -> toString(x), " + field + "), ' ')"
-		}
-		t.Columns, fields = append(t.Columns, c.name), append(fields, "ifNull(toString("+field+"), '')")
+		t.Columns = append(t.Columns, c.name)
 	}
 	from := identifier(table)
 	if has {
 		from = identifier(database) + "." + from
 	}
-	rows, err = r.conn.Query(ctx, fmt.Sprintf("SELECT [%s] FROM %s LIMIT %d", strings.Join(fields, ", "), from,
-		maxTextRows+1))
+	rows, err = r.conn.Query(ctx, selectAsText(from, cols))
 	if t.Rows, err = scanned(rows, err, only[[]string]); err != nil {
 		return t, fmt.Errorf("reading %s: %w", name, err)
 	}
@@ -64,9 +56,4 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 			maxTextRows)
 	}
 	return t, nil
-}
-
-// identifier quotes a name.
-func identifier(name string) string {
-	return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(name) + "`"
 }

@@ -1,0 +1,52 @@
+package warehouse
+
+import (
+	"fmt"
+
+	"dealhouse/internal/catalog"
+)
+
+// ofQueries renders what reports, checks, pages and commands ask for.
+func ofQueries() []statement {
+	keys := []string{"a", "b"}
+	all := []statement{
+		{"selectCloses", selectCloses}, {"selectSeenTo", selectSeenTo}, {"selectLoadedMark", selectLoadedMark},
+		{"selectChangesByDay", selectChangesByDay}, {"selectRejectGroups", selectRejectGroups},
+		{"selectAnyReject", selectAnyReject},
+		{"selectUnknownFields", selectUnknownFields}, {"selectNotedFields", selectNotedFields},
+		{"selectVanishedFields", selectVanishedFields},
+		{"selectOpenFindings", selectOpenFindings}, {"selectOpenFindingsOf", selectOpenFindingsOf},
+		{"selectAnyFinding", selectAnyFinding},
+		{"selectEarlierAction", selectEarlierAction}, {"selectActions", selectActions(goldenLimit)},
+		{"selectPayoutCurrencies", selectPayoutCurrencies([]int64{1, 2})},
+		{"selectAcknowledgements", selectAcknowledgements}, {"selectPayoutsEnded", selectPayoutsEnded},
+		{"selectPayoutsPaid", selectPayoutsPaid},
+		{"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
+		{"selectLatestChecks", selectLatestChecks},
+		{"countNaming", countNaming([]string{"1", "2"})},
+		{"insertKilled", insertKilled},
+		{"selectColumnsOf", selectColumnsOf},
+		{"selectAsText", selectAsText("table", []column{{name: "id", typ: "Int64"}, {name: "names", typ: "Array(String)"}})},
+	}
+	for _, s := range catalog.All() {
+		add := func(name, text string) { all = append(all, statement{name + " of " + s.Name, text}) }
+		add("countSeen", countSeen(s))
+		add("countTwice", countTwice(s, keys))
+		add("selectAccountsOf", selectAccountsOf(s))
+		if s.Child != nil {
+			add("countOtherPrices", countOtherPrices(s, false))
+			add("countOtherPrices on a known day", countOtherPrices(s, true))
+		}
+		if s.ByDay != nil {
+			add("selectRowsByDay", selectRowsByDay(s.ByDay))
+		}
+	}
+	for _, is := range []bool{false, true} {
+		all = append(all,
+			statement{fmt.Sprintf("selectSettlementRevisions, chosen: %t", is), selectSettlementRevisions(is)},
+			statement{fmt.Sprintf("selectSettlements, of a payout: %t", is), selectSettlements(is)},
+			statement{fmt.Sprintf("selectThreeWays, settled: %t", is), selectThreeWays(is, false)},
+			statement{fmt.Sprintf("selectThreeWays of a payout, settled: %t", is), selectThreeWays(is, true)})
+	}
+	return all
+}
