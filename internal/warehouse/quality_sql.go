@@ -56,8 +56,8 @@ SELECT loaded, groupArray($most)(key) FROM
 // countNaming counts the transactions that name one of some payouts and were loaded before a time. It also returns one
 // of these payouts. Parameters: account, and loaded in milliseconds.
 func countNaming(payouts []string) string {
-	return sql("SELECT count(), ifNull(any($payout), 0) FROM $view WHERE account = {account:String} AND $payout IN ($payouts) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')",
-		parts{"view": catalog.Transactions().Name, "payouts": strings.Join(payouts, ", "),
+	return sql("SELECT count(), ifNull(any($payout), 0) FROM $view WHERE account = {account:String} AND $payout IN ($ids) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC')",
+		parts{"view": catalog.Transactions().Name, "ids": strings.Join(payouts, ", "),
 			"payout": catalog.Transactions().Reference(catalog.Payouts()).Column})
 }
 
