@@ -33,6 +33,9 @@ const placeEvery = 5 * time.Second
 // newList decides what to read: the rest of a walk that was cut short, or what changed after the watermark.
 func newList(ctx context.Context, s *session) (*list, error) {
 	l := &list{session: s, run: s.run}
+	if l.run.Stream.Kind == catalog.Walk {
+		l.run.unstage = l.unstage
+	}
 	if err := l.resume(ctx); err != nil {
 		return nil, err
 	}
@@ -240,6 +243,24 @@ func (l *list) leavePlace(ctx context.Context, cause error) {
 	}
 }
 
+// unstage keeps what a failed walk has staged, if the next run can continue after its checkpoint.
+func (l *list) unstage(ctx context.Context, cause error, lost bool) error {
+	w := l.run.writer()
+	switch {
+	case lost:
+		return nil // the walk and its checkpoint belong to the other worker now
+	case l.session.job.DryRun:
+		return w.Discard(ctx)
+	case l.run.checkpoint == nil || !resumable(cause):
+		return errors.Join(w.ClearCheckpoint(ctx), w.Discard(ctx))
+	}
+	// Another worker may have taken the stream over and ended. Then nobody continues the walk, or knows about it.
+	if kept, err := w.HasCheckpoint(ctx); err != nil || kept {
+		return err
+	}
+	return w.Discard(ctx)
+}
+
 // savePlace saves how far a walk is staged, so that the next run can continue from there.
 func (l *list) savePlace(ctx context.Context) error {
 	c := l.place
@@ -249,4 +270,19 @@ func (l *list) savePlace(ctx context.Context) error {
 	}
 	l.run.checkpoint, l.place, l.placedAt, l.placed = c, nil, l.session.local(), c.Totals.Staged
 	return nil
+}
+
+// resumable reports whether a walk that ended with this error can continue from its checkpoint. It cannot if the error
+// comes from what it read.
+func resumable(cause error) bool {
+	var api *dealapi.Error
+	var guard *GuardError
+	var staged *warehouse.StagedError
+	switch {
+	case errors.As(cause, &guard), errors.As(cause, &staged):
+		return false
+	case errors.As(cause, &api):
+		return api.Kind != dealapi.KindLoop && !api.CursorRefused()
+	}
+	return true
 }

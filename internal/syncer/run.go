@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/dealapi"
 	"dealhouse/internal/warehouse"
 )
 
@@ -28,7 +26,12 @@ type run struct {
 	refused    refused               // not yet in the record
 	gap        string                // why rows may have been missed; "" when none were
 	publishing bool                  // the intent may be durable: from here on the run is finished, never discarded
+	unstage    unstage               // what becomes of the staged rows if the run fails
 }
+
+// unstage drops what a failed run has staged, or keeps it for the next run. lost says that another worker has the stream
+// now.
+type unstage func(ctx context.Context, cause error, lost bool) error
 
 // writer returns what writes into the warehouse for the run.
 func (r *run) writer() *warehouse.Writer { return r.session.warehouse.Writer(r.Run) }
@@ -36,10 +39,12 @@ func (r *run) writer() *warehouse.Writer { return r.session.warehouse.Writer(r.R
 // newRun makes the run of a session, which has no row in sync_runs yet.
 func (s *session) newRun(id warehouse.Run) *run {
 	id.Account, id.Stream, id.Within = s.job.Account, s.job.Stream, s.job.Scope
-	return &run{
+	r := &run{
 		Run: id, session: s, report: s.report,
 		record: warehouse.RunRecord{Account: id.Account, Stream: id.Stream.Name, Outcome: warehouse.OutcomeRunning},
 	}
+	r.unstage = func(ctx context.Context, _ error, _ bool) error { return r.writer().Discard(ctx) }
+	return r
 }
 
 // newPart makes one of the runs that a session is divided into. Its progress is shown as that of the session.
@@ -89,7 +94,7 @@ func (r *run) incomplete() error {
 	return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap}
 }
 
-// abandon records a failed run and drops what it staged, except for a walk that can continue from its checkpoint.
+// abandon records a failed run, and lets its source drop what it staged.
 func (r *run) abandon(ctx context.Context, cause error) error {
 	s := r.session
 	r.record.Outcome = outcome(ctx, cause)
@@ -102,28 +107,13 @@ func (r *run) abandon(ctx context.Context, cause error) error {
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
 	r.record.Error, r.record.FinishedAt = cause.Error(), s.now(s.local())
-	errs := []error{r.save(ctx)}
-	switch {
-	case errors.Is(cause, warehouse.ErrLeaseLost):
-		// A walk and its checkpoint now belong to the other worker. The rows of any other run belong to nobody else.
-		if r.Stream.Kind != catalog.Walk || r.beside {
-			errs = append(errs, r.writer().Discard(ctx))
-		}
-	case r.publishing:
+	err := r.save(ctx)
+	lost := errors.Is(cause, warehouse.ErrLeaseLost)
+	if r.publishing && !lost {
 		s.log.Warn("publishing was interrupted: the next run of this stream finishes it", "run_id", r.ID)
-	case r.beside, s.job.DryRun:
-		errs = append(errs, r.writer().Discard(ctx))
-	case r.checkpoint == nil || !resumable(cause):
-		errs = append(errs, r.writer().ClearCheckpoint(ctx), r.writer().Discard(ctx))
-	default:
-		// Another worker may have taken the stream over and ended. Then nobody continues the walk, or knows about it.
-		kept, err := r.writer().HasCheckpoint(ctx)
-		if err == nil && !kept {
-			err = r.writer().Discard(ctx)
-		}
-		errs = append(errs, err)
+		return err
 	}
-	return errors.Join(errs...)
+	return errors.Join(err, r.unstage(ctx, cause, lost))
 }
 
 // recordUnchanged moves what the run would have changed from the counts of its record to a warning, because the counts
@@ -158,18 +148,3 @@ func outcome(ctx context.Context, cause error) string {
 type partError struct{ error }
 
 func (e *partError) Unwrap() error { return e.error }
-
-// resumable reports whether a walk that ended with this error can continue from its checkpoint. It cannot if the error
-// comes from what it read.
-func resumable(cause error) bool {
-	var api *dealapi.Error
-	var guard *GuardError
-	var staged *warehouse.StagedError
-	switch {
-	case errors.As(cause, &guard), errors.As(cause, &staged):
-		return false
-	case errors.As(cause, &api):
-		return api.Kind != dealapi.KindLoop && !api.CursorRefused()
-	}
-	return true
-}
