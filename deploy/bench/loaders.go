@@ -134,8 +134,8 @@ func (s *server) stop() error {
 	return nil
 }
 
-// load is one load into a folder, measured.
-func (o options) load(ctx context.Context, l loader, w *world, dir string) (c cost, err error) {
+// measureLoad loads into a folder, and measures it.
+func (o options) measureLoad(ctx context.Context, l loader, w *world, dir string) (c cost, err error) {
 	if !l.door {
 		return timed(l.start(ctx, w, dir, ""))
 	}
@@ -178,7 +178,7 @@ func (o options) kill(ctx context.Context, l loader, w *world, dir string) (afte
 		after, err = askAlone(ctx, o, q)
 	}
 	if err == nil {
-		_, err = o.load(ctx, l, w, dir)
+		_, err = o.measureLoad(ctx, l, w, dir)
 	}
 	if err == nil {
 		again, err = askAlone(ctx, o, q)
@@ -283,7 +283,7 @@ func (o options) measure(ctx context.Context, l loader, w, small *world, r *resu
 		if err != nil {
 			return err
 		}
-		c, err := o.load(ctx, l, w, dir)
+		c, err := o.measureLoad(ctx, l, w, dir)
 		if err != nil {
 			return err
 		}
