@@ -271,8 +271,8 @@ func measure(ctx context.Context, o options, l loader, w, small *world) (result,
 	return r, err
 }
 
-// measure keeps what it loads until the end. ext4 takes many times longer to make a file for some minutes after files were
-// deleted, and whoever comes next would pay for that.
+// measure keeps what it loads until the end. ext4 takes many times longer to make a file for some minutes after files
+// were deleted, and whoever comes next would pay for that.
 func (o options) measure(ctx context.Context, l loader, w, small *world, r *result) error {
 	fresh := func() (string, error) { return os.MkdirTemp(o.work, "data-") }
 	if l.exact {
@@ -314,7 +314,8 @@ func (o options) measure(ctx context.Context, l loader, w, small *world, r *resu
 		return fmt.Errorf("after a kill: %w", err)
 	}
 	r.rate(w.rows)
-	r.SeenAfterKill, r.Missing, r.Twice, r.TwiceMerged = after.Rows, int64(small.rows)-again.Distinct, again.Rows-again.Distinct, again.Merged-again.Distinct
+	r.SeenAfterKill, r.Missing = after.Rows, int64(small.rows)-again.Distinct
+	r.Twice, r.TwiceMerged = again.Rows-again.Distinct, again.Merged-again.Distinct
 	return nil
 }
 
