@@ -47,7 +47,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 	flags.Int64Var(&l.memory, "max-memory", l.memory,
 		"`MiB` of memory for all queries together; by default a quarter of the memory of the machine or container, at most 4096, or an eighth if it has less than 2 GiB")
 	flags.Int64Var(&l.queryMemory, "max-query-memory", l.queryMemory,
-		"`MiB` of memory for one query; by default half of that")
+		"`MiB` of memory for one query; by default half of --max-memory")
 	flags.Int64Var(&l.seconds, "max-time", l.seconds, "`seconds` that one query may run")
 	flags.Int64Var(&l.result, "max-result", l.result, "`MiB` that one result may have")
 	flags.Int64Var(&l.rows, "max-result-rows", l.rows, "`rows` that one result may have")

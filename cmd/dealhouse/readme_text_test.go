@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"dealhouse/internal/config"
 )
@@ -330,5 +331,42 @@ func TestVariablesExist(t *testing.T) {
 	}
 	if tried < 5 {
 		t.Errorf("only %d variables were found", tried)
+	}
+}
+
+// TestWidth: lines of comments in Go, and of prose in the README, have at most 120 characters. The addresses of links
+// are not counted, and neither are tables, images and what is quoted or to be typed.
+func TestWidth(t *testing.T) {
+	const most = 120
+	err := filepath.WalkDir(repository, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			comment := strings.TrimSpace(line)
+			if strings.HasPrefix(comment, "//") && !strings.HasPrefix(comment, "//go:") &&
+				utf8.RuneCountInString(strings.TrimRight(line, "\n")) > most {
+				t.Errorf("%s:%d: the comment has more than %d characters", path, number, most)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := regexp.MustCompile(`\]\([^)]*\)`)
+	prose := fence.ReplaceAllString(readDocument(t, "README.md").text, "")
+	for line := range strings.Lines(prose) {
+		line = strings.TrimRight(line, "\n")
+		if !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "![") && !strings.HasPrefix(line, ">") &&
+			utf8.RuneCountInString(target.ReplaceAllString(line, "]")) > most {
+			t.Errorf("README.md: more than %d characters: %s", most, line)
+		}
 	}
 }

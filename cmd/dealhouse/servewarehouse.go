@@ -143,7 +143,7 @@ func (c serveCommand) validate(password string) error {
 	case c.user != "" && password == "":
 		return usagef("--user needs --password")
 	case password == "" && !c.insecure && !loopback.Host(host):
-		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to mean it", c.listen)
+		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to allow everyone who can reach it", c.listen)
 	}
 	return nil
 }

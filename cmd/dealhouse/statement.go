@@ -196,7 +196,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		}
 	}
 	if len(s.Currencies) == 0 {
-		fmt.Fprint(to, "\nThere are no transactions until the end of the month.\n")
+		fmt.Fprint(to, "\nThere are no transactions up to the end of this month.\n")
 	}
 	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
 	return err

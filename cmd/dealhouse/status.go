@@ -92,7 +92,8 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	if len(all) == 0 {
 		a.log.Warn("nothing has been loaded into this warehouse yet, and no account is configured", "warehouse", place(cfg))
 	}
-	return printStatus(to, c.format.value, all, func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
+	return printStatus(to, c.format.value, all,
+		func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
 }
 
 func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,

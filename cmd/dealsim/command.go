@@ -67,8 +67,8 @@ const long = `dealsim serves the deals, transactions, payouts and product feed A
 made-up world. Equal flags give equal answers, byte for byte.
 
 The keys of the organizations are printed on stderr at the start. The world's
-clock stands still until it is told to move, or runs with --speed. Under /sim/
-the same address takes orders, from this machine only:
+clock stands still until it is told to move, or runs with --speed. The paths
+under /sim/ control it, from this machine only:
 
   POST   /sim/advance?by=72h             move the world's clock (or days=3)
   POST   /sim/touch?org=acme&share=0.1   give a share of transactions a new updatedAt
@@ -132,10 +132,10 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.SortFlags = false
 	p.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 chooses one")
 
-	p.Uint64Var(&f.options.Seed, "seed", 0, "makes the world; another seed, another world")
+	p.Uint64Var(&f.options.Seed, "seed", 0, "seed of the random world")
 	p.StringVar(&f.now, "now", "2026-03-15T09:00:00Z", "the world's clock at the start, RFC 3339, or 'now'")
 	p.StringVar(&f.advanceTo, "advance-to", "",
-		"then move the clock on to this time, RFC 3339 or 'now': with equal flags, the world goes on where a restart left it")
+		"then move the clock on to this time, RFC 3339 or 'now': with the same flags, a restarted simulator continues where it was")
 	p.Float64Var(&f.speed, "speed", 0, "seconds of the world for each real second; 0: only on demand")
 	p.StringSliceVar(&f.orgs, "orgs", []string{"acme", "globex"}, "organizations; 'acme:EUR' sets the currency")
 	p.StringArrayVar(&f.keys, "keys", nil, "API keys ORG=KEY[,PAYOUTS_KEY]; repeatable; also $DEALSIM_KEYS, separated by ';'")
@@ -180,9 +180,9 @@ func (f *flags) bind(cmd *cobra.Command) {
 
 func (f *flags) bindMovement(cmd *cobra.Command) {
 	p, m := cmd.Flags(), &f.settings.Movement
-	p.Float64Var(&m.PerPage, "move", 0, "mean number of events that befall a list between two of its pages; 0: lists stand still")
-	p.Uint64Var(&m.Seed, "move-seed", 0, "makes the events; another seed, other events")
-	p.Float64Var(&m.Aim, "move-aim", 0, "share of the events, 0 to 1, that hit the item which the last cursor named")
+	p.Float64Var(&m.PerPage, "move", 0, "average number of changes to a list between two of its pages; 0: lists stand still")
+	p.Uint64Var(&m.Seed, "move-seed", 0, "seed of the random changes")
+	p.Float64Var(&m.Aim, "move-aim", 0, "share of the changes, 0 to 1, to the item that the last cursor named")
 	p.Float64Var(&m.Insert, "move-insert", 0,
 		"weight of new records; all kinds are equally frequent when no weight is given")
 	p.Float64Var(&m.Update, "move-update", 0, "weight of updates")
@@ -190,8 +190,8 @@ func (f *flags) bindMovement(cmd *cobra.Command) {
 	p.Float64Var(&m.Return, "move-return", 0, "weight of deleted records that come back")
 	p.BoolVar(&m.ReturnOld, "move-return-old", false, "records come back with their old updatedAt")
 	p.DurationVar(&m.Step, "move-step", 5*time.Millisecond,
-		"mean time of the world's clock between two events; negative: the clock stands still")
-	p.IntVar(&m.MaxEvents, "move-max", 0, "most events in all; 0: no bound")
+		"average time of the world's clock between two changes; negative: the clock stands still")
+	p.IntVar(&m.MaxEvents, "move-max", 0, "most changes in all; 0: no limit")
 }
 
 // sim makes the simulator that the flags describe.

@@ -20,7 +20,7 @@ import (
 // maxBody bounds what a control request may send.
 const maxBody = 16 << 20
 
-// control takes orders under /sim/.
+// control serves the paths under /sim/, which control the simulator.
 type control struct{ sim *apisim.Sim }
 
 // newHandler serves the API, and the control endpoints to this machine only.

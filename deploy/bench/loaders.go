@@ -134,8 +134,8 @@ func (s *server) stop() error {
 	return nil
 }
 
-// load is one load into a folder, measured.
-func (o options) load(ctx context.Context, l loader, w *world, dir string) (c cost, err error) {
+// measureLoad loads into a folder, and measures it.
+func (o options) measureLoad(ctx context.Context, l loader, w *world, dir string) (c cost, err error) {
 	if !l.door {
 		return timed(l.start(ctx, w, dir, ""))
 	}
@@ -178,7 +178,7 @@ func (o options) kill(ctx context.Context, l loader, w *world, dir string) (afte
 		after, err = askAlone(ctx, o, q)
 	}
 	if err == nil {
-		_, err = o.load(ctx, l, w, dir)
+		_, err = o.measureLoad(ctx, l, w, dir)
 	}
 	if err == nil {
 		again, err = askAlone(ctx, o, q)
@@ -271,8 +271,8 @@ func measure(ctx context.Context, o options, l loader, w, small *world) (result,
 	return r, err
 }
 
-// measure keeps what it loads until the end. ext4 takes many times longer to make a file for some minutes after files were
-// deleted, and whoever comes next would pay for that.
+// measure keeps what it loads until the end. ext4 takes many times longer to make a file for some minutes after files
+// were deleted, and whoever comes next would pay for that.
 func (o options) measure(ctx context.Context, l loader, w, small *world, r *result) error {
 	fresh := func() (string, error) { return os.MkdirTemp(o.work, "data-") }
 	if l.exact {
@@ -283,7 +283,7 @@ func (o options) measure(ctx context.Context, l loader, w, small *world, r *resu
 		if err != nil {
 			return err
 		}
-		c, err := o.load(ctx, l, w, dir)
+		c, err := o.measureLoad(ctx, l, w, dir)
 		if err != nil {
 			return err
 		}
@@ -314,7 +314,8 @@ func (o options) measure(ctx context.Context, l loader, w, small *world, r *resu
 		return fmt.Errorf("after a kill: %w", err)
 	}
 	r.rate(w.rows)
-	r.SeenAfterKill, r.Missing, r.Twice, r.TwiceMerged = after.Rows, int64(small.rows)-again.Distinct, again.Rows-again.Distinct, again.Merged-again.Distinct
+	r.SeenAfterKill, r.Missing = after.Rows, int64(small.rows)-again.Distinct
+	r.Twice, r.TwiceMerged = again.Rows-again.Distinct, again.Merged-again.Distinct
 	return nil
 }
 

@@ -1,6 +1,6 @@
-// Package backup takes backups of an embedded warehouse, and restores them. The engine writes its files into a folder of
-// its own; this package moves them into one folder or one tar file, with a manifest, and brings them back. It knows when
-// the engine may write and read, and nothing about the content of its files.
+// Package backup takes backups of an embedded warehouse, and restores them. The engine writes its files into a folder
+// of its own; this package moves them into one folder or one tar file, with a manifest, and brings them back. It knows
+// when the engine may write and read, and nothing about the content of its files.
 //
 // Invariants, cited in the code as backup-N:
 //

@@ -44,7 +44,7 @@ func Restore(ctx context.Context, path, dir string, m Manifest,
 	if err := checkOutside(path, dir); err != nil {
 		return err
 	}
-	t, err := begin(dir)
+	t, err := prepareTarget(dir)
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ type target struct {
 	unlock    func() error
 }
 
-// begin takes a folder to restore into, which has to be empty, or what a restore that broke off has left.
-func begin(dir string) (*target, error) {
+// prepareTarget prepares and locks a folder to restore into: an empty one, or what an interrupted restore has left.
+func prepareTarget(dir string) (*target, error) {
 	t := &target{dir: dir, mark: filepath.Join(dir, chdb.RestoringFile)}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

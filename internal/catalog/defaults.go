@@ -31,7 +31,7 @@ const (
 // of one service differ.
 const FutureTolerance = time.Hour
 
-// Defaults of the names of query parameters that the interface leaves open.
+// Defaults of the names of query parameters that the documentation of the API leaves open.
 const (
 	DefaultUpdatedAfter  = "updatedAfter"
 	DefaultUpdatedBefore = "updatedBefore"

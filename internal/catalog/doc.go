@@ -21,9 +21,9 @@
 //     records of that stream. The tables of its sums and of its decisions have fixed names, so there cannot be two.
 //  8. An Incremental stream has a Version field, from which its watermark comes, and a default Resync; no other stream
 //     has a Resync. A Walk has pages with a token, which it needs to save its place.
-//  9. The column by which a stream is counted by day is a Time or a Day of the stream's view or of its child's view. The
-//     stream of the sales keeps its history and has a status, from which follows when a sale was confirmed or declined.
-//     At most one stream has a child: the table of its changes of price has a fixed name.
+//  9. The column by which a stream is counted by day is a Time or a Day of the stream's view or of its child's view.
+//     The stream of the sales keeps its history and has a status, from which follows when a sale was confirmed or
+//     declined. At most one stream has a child: the table of its changes of price has a fixed name.
 //  10. The rows of a stream are ordered by one of its Times, and looked up by some of its strings. A stream that is
 //     ordered in this way keeps its history, is never read record by record, and has no child.
 //  11. The fields of an entry of a child have values of fixed width, and at most 8 of them can be absent: entries are

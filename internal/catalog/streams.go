@@ -173,7 +173,7 @@ var streams = []Stream{
 		},
 		Child: &Child{
 			JSON: "history", Table: "product_prices",
-			Comment: "Price and views of a product by day, one row a day, kept after the day has left the feed",
+			Comment: "Price and views of a product: one row for each day, kept after the day has left the feed",
 			Fields: []Field{
 				{JSON: "yearMonthDay", Column: "day", Type: Day, Key: true, Comment: "Day of the price"},
 				{JSON: "price", Column: "price", Type: Money, Comment: "Price on that day", Unit: "currency_code"},

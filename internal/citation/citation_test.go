@@ -168,7 +168,7 @@ func TestInvariants(t *testing.T) {
 }
 
 // outside are ways to cite what a reader of the repository does not have.
-var outside = regexp.MustCompile(`(?i)\bfield[- ]facts\b|\binterface,? \(?sections?\b|\bsections? \d|\b(?:issue|pull request|PR) #?\d`)
+var outside = regexp.MustCompile(`(?i)\bfield[- ]facts\b|\binterface documents?\b|\binterface,? \(?sections?\b|\bsections? \d|\b(?:issue|pull request|PR) #?\d`)
 
 // bare is an invariant cited without the name of its package.
 var bare = regexp.MustCompile(`(?i)\b(?:invariants?|see) \d+\b`)
@@ -222,7 +222,7 @@ func TestWhatIsFound(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"(interface, section 4, rule 2)": true, "interface sections 2.2": true, "issue 12": true, "issue #3": true,
-		"field-facts":             true,
+		"field-facts": true, "from the interface document alone": true,
 		"the service's interface": false, "a section of the file": false, "an issue": false,
 	} {
 		if got := outside.MatchString(text); got != want {

@@ -114,7 +114,8 @@ func newEntry(s Stream, set *settings, old *entry, standing warehouse.StreamStat
 		e.looked = *standing.LookedAt
 	}
 	if old != nil {
-		e.running, e.exported, e.lastError, e.failedAt, e.failures.count = old.running, old.exported, old.lastError, old.failedAt, old.failures.count
+		e.running, e.exported = old.running, old.exported
+		e.lastError, e.failedAt, e.failures.count = old.lastError, old.failedAt, old.failures.count
 		e.consent, e.owed = old.consent, old.owed
 	}
 	if !s.Enabled {

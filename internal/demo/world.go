@@ -1,6 +1,6 @@
-// Package demo is the world of the demonstration: a simulated API in which every payout is right except for three of one
-// account. Each of these is wrong in a different way: one contains a transaction that the list lacks, and in the other
-// two a transaction changes after it was paid, while days pass.
+// Package demo is the world of the demonstration: a simulated API in which every payout is right except for three of
+// one account. Each of these is wrong in a different way: one contains a transaction that the list lacks, and in the
+// other two a transaction changes after it was paid, while days pass.
 package demo
 
 import (

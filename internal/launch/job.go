@@ -72,8 +72,8 @@ func (l *Launcher) NewJob(ctx context.Context, o JobOptions) (j Job, err error) 
 	return j, nil
 }
 
-// Replace replaces this process by one in the sandbox that does the job, and returns only if that fails. listener may be
-// nil.
+// Replace replaces this process by one in the sandbox that does the job, and returns only if that fails. listener may
+// be nil.
 func (l *Launcher) Replace(j Job, listener net.Listener) error {
 	files, err := j.files(listener)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Memory returns how much memory this process may use, in bytes: the memory of the machine, or less if its control group
-// or one above it allows less. 0 means that it is not known (machine-1).
+// Memory returns how much memory this process may use, in bytes: the memory of the machine, or less if its control
+// group or one above it allows less. 0 means that it is not known (machine-1).
 func Memory() int64 { return memory("/") }
 
 // memory is Memory for a system whose files begin at root.

@@ -58,7 +58,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	record("1")
 	note("colour")
 	expect("all", all, "Payouts: 1 new finding of acme",
-		"The API sends what its interface does not name: 1 new field of acme")
+		"The API sends unknown fields: 1 new field of acme")
 	record("1", "2")
 	expect("one more", all, "Payouts: 1 new finding of acme")
 	record("1", "2", "3")
@@ -70,7 +70,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	record("1", "3", "2")
 	note("size")
 	expect("it is there again, and a field", all, "Payouts: 1 new finding of acme",
-		"The API sends what its interface does not name: 1 new field of acme")
+		"The API sends unknown fields: 1 new field of acme")
 }
 
 // A success is sent to the URL as it is configured, and other signals to paths below it, whatever its path contains.

@@ -142,7 +142,7 @@ func (e *edging) findings() {
 	}
 }
 
-// fields adds the fields that the interface does not name, and those that have vanished.
+// fields adds the fields that dealhouse does not know, and those that have vanished.
 func (e *edging) fields() {
 	for _, f := range e.observation.fields {
 		e.field(receiver.EventDrift, warehouse.StreamID{Account: f.Account, Stream: f.Stream}, f.Field, subjectOfField(f))
@@ -225,7 +225,7 @@ var titles = map[string]string{
 	receiver.EventStale:     "Late",
 	receiver.EventRecovered: "Recovered",
 	receiver.EventFindings:  "Payouts",
-	receiver.EventDrift:     "The API sends what its interface does not name",
+	receiver.EventDrift:     "The API sends unknown fields",
 	kindVanished:            "The API no longer sends what it used to send",
 }
 

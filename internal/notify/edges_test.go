@@ -94,10 +94,10 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	note("colour", "size")
-	expect("fields", []string{"The API sends what its interface does not name: 2 new fields of globex"}, nil, nil)
+	expect("fields", []string{"The API sends unknown fields: 2 new fields of globex"}, nil, nil)
 	if enginetest.Wide() {
 		note("colour", "weight")
-		expect("one more field", []string{"The API sends what its interface does not name: 1 new field of globex"}, nil, nil)
+		expect("one more field", []string{"The API sends unknown fields: 1 new field of globex"}, nil, nil)
 	}
 	carry := func(code, logo uint64) {
 		t.Helper()

@@ -21,7 +21,7 @@ const (
 	EventStale     = "stale"     // the last success is older than the schedule allows
 	EventRecovered = "recovered" // one of these is over
 	EventFindings  = "findings"  // something new about payouts
-	EventDrift     = "drift"     // the API sends fields that the interface does not name
+	EventDrift     = "drift"     // the API sends fields that dealhouse does not know
 	EventWarehouse = "warehouse" // the warehouse does not work
 	EventTest      = "test"      // a person asked for it; every receiver gets it
 )

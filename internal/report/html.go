@@ -138,7 +138,7 @@ func (r Reconciliation) expected() []expectedRow {
 	kinds := r.Kinds()
 	n, together := r.withinSums()
 	if len(together.order) > 0 {
-		kinds = append(kinds, KindSum{Words: "Of this within the tolerance, each payout by itself:", sums: together,
+		kinds = append(kinds, KindSum{Words: "Of this, within the tolerance of each payout:", sums: together,
 			payouts: int(n)})
 	}
 	d := NewAlignment(Page)

@@ -196,8 +196,8 @@ func (p Payout) unseen() string {
 		if c.More {
 			many = "over " + many
 		}
-		return fmt.Sprintf("of %s that changed between being paid and being loaded, one of %s sets explains it%s", among,
-			many, setNames(c))
+		return fmt.Sprintf("%s may have changed after they were paid and before they were loaded; "+
+			"%s combinations of them would explain the difference%s", among, many, setNames(c))
 	}
 	text := fmt.Sprintf("%s changed between being paid and being loaded, and nobody saw what %s when paid", among,
 		verb(uint64(len(c.Unseen)), "they were", "it was"))

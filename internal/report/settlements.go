@@ -117,8 +117,10 @@ func (t ThreeWay) Totals() []warehouse.ThreeWay {
 			i, all = len(all), append(all, warehouse.ThreeWay{Currency: p.Currency})
 		}
 		s := &all[i]
-		s.Earned, s.PaidOut, s.Received, s.Fees = s.Earned.Add(p.Earned), s.PaidOut.Add(p.PaidOut), s.Received.Add(p.Received), s.Fees.Add(p.Fees)
-		s.Converted, s.Rounding, s.Outstanding = s.Converted.Add(p.Converted), s.Rounding.Add(p.Rounding), s.Outstanding.Add(p.Outstanding)
+		s.Earned, s.PaidOut = s.Earned.Add(p.Earned), s.PaidOut.Add(p.PaidOut)
+		s.Received, s.Fees = s.Received.Add(p.Received), s.Fees.Add(p.Fees)
+		s.Converted, s.Rounding = s.Converted.Add(p.Converted), s.Rounding.Add(p.Rounding)
+		s.Outstanding = s.Outstanding.Add(p.Outstanding)
 	}
 	return all
 }

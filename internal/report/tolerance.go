@@ -71,10 +71,9 @@ func (r Reconciliation) withinText() string {
 	case n == 0:
 		return ""
 	case len(together.order) == 0:
-		return fmt.Sprintf(" Within the tolerance: %s.", wording.Plural(n, "payout"))
+		return fmt.Sprintf(" Within their tolerance: %s.", wording.Plural(n, "payout"))
 	}
-	return fmt.Sprintf(" Within the tolerance, each payout by itself: %s; over all of them it adds up to %s.",
-		wording.Plural(n, "payout"), together.text())
+	return fmt.Sprintf(" Within their tolerance: %s, %s in total.", wording.Plural(n, "payout"), together.text())
 }
 
 // withinSums adds up what is within the tolerance, without signs, and counts its payouts.

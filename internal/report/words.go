@@ -239,17 +239,17 @@ func (r Reconciliation) summary(kinds string) string {
 		mixed += count(p.MixedCurrency)
 	}
 	if altered > 0 {
-		text += fmt.Sprintf(" Altered after being made: %s.", wording.Plural(uint64(altered), "payout"))
+		text += fmt.Sprintf(" Altered by the service: %s.", wording.Plural(uint64(altered), "payout"))
 	}
 	if mixed > 0 {
-		text += fmt.Sprintf(" Adding up several currencies: %s.", wording.Plural(uint64(mixed), "payout"))
+		text += fmt.Sprintf(" Of mixed currency: %s.", wording.Plural(uint64(mixed), "payout"))
 	}
 	if quiet > 0 {
 		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
 	}
 	text += r.withinText()
 	if n, s := r.orphanSums(); n > 0 {
-		text += fmt.Sprintf(" In a payout that is not there: %s (%s).", wording.Plural(n, "transaction"), s.text())
+		text += fmt.Sprintf(" In an unknown payout: %s (%s).", wording.Plural(n, "transaction"), s.text())
 	}
 	if n, s := r.overdueSums(); n > 0 {
 		text += fmt.Sprintf(" Overdue: %s (%s).", wording.Plural(n, "transaction"), s.text())

@@ -91,7 +91,7 @@ func (s *Service) EndSwitches(ctx context.Context, run *notify.Run, results []sy
 	run.End(ctx, failed, err)
 }
 
-// noteFields keeps which fields the interface does not name (service-2).
+// noteFields keeps which fields dealhouse does not know (service-2).
 func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		names, id := r.Record.Unknown, streamOf(r)

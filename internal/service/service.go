@@ -51,7 +51,7 @@ type Service struct {
 
 	reconciling sync.Mutex   // service-4
 	reconciled  sync.Map     // by account, a reconciled
-	fields      sync.Map     // by warehouse.StreamID: which fields that the interface does not name were last kept
+	fields      sync.Map     // by warehouse.StreamID: which fields that dealhouse does not know were last kept
 	retired     atomic.Int64 // when old rows were last looked for, in seconds
 	held        sync.Map     // by warehouse.StreamID: when all checks of a stream were last seen to hold
 	nothingLeft sync.Map     // by account: when its transactions were last found to name no deal that is to be asked for

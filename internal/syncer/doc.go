@@ -66,8 +66,8 @@
 //
 // The code relies on these rules of the API:
 //
-//   - A list is an envelope of data and a cursor. The cursor is the id of the next item, and is absent on the last page.
-//     Products have nextPage instead, which may be anything. Payouts are one bare array.
+//   - A list is an envelope of data and a cursor. The cursor is the id of the next item, and is absent on the last
+//     page. Products have nextPage instead, which may be anything. Payouts are one bare array.
 //   - Promotions, coupons and cashback offers can be asked for one by one, at the path of their list and their id.
 //     Transactions, payouts and products cannot.
 //   - Lists of deals can be filtered by the values of catalog.Filter, one value a request; several filters must all

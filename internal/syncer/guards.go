@@ -56,7 +56,7 @@ func (r *run) notice(seen *seen, after time.Time) {
 		}
 		slices.Sort(names)
 		r.record.Unknown = names
-		r.warn(fmt.Sprintf("the service sends fields that the interface does not name; they are kept in _extra: %s",
+		r.warn(fmt.Sprintf("the service sends fields that dealhouse does not know; they are kept in _extra: %s",
 			joinSome(names)))
 	}
 	if n := r.record.Totals.Rejected; n > 0 {

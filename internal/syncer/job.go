@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Params are the names of query parameters that the interface leaves open.
+// Params are the names of query parameters that the documentation of the API leaves open.
 type Params struct {
 	UpdatedAfter  string
 	UpdatedBefore string

@@ -56,7 +56,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 	m := &Metrics{
 		standing: newStanding(clock),
 		runs: counter("dealhouse_runs_total",
-			"Finished runs, by outcome: success, incomplete (rows of a list that moved may be missing), failed, guarded (a person must look) or stopped (by a signal).", "outcome"),
+			"Finished runs, by outcome: success, incomplete (rows of a list that moved may be missing), failed, guarded (a person must look) or stopped (by a signal or an operator).", "outcome"),
 		duration: histogram("dealhouse_run_duration_seconds",
 			"Time from the start of a run to its end, whatever the outcome, including the wait for another run of the stream.",
 			.1, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4*3600),

@@ -157,7 +157,7 @@ func TestLagAndAge(t *testing.T) {
 	}
 }
 
-// A guard that stops a run is counted by its name. Fields that the interface does not name are counted too. For wide
+// A guard that stops a run is counted by its name. Fields that dealhouse does not know are counted too. For wide
 // samples: it is about counting alone.
 func TestTripsAndNoise(t *testing.T) {
 	enginetest.OnlyWide(t)

@@ -22,8 +22,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// scoped is a world whose deals are read in a scope, and what the interface document says about it, written
-// without the catalog's matching.
+// scoped is a world whose deals are read in a scope, and which of them the rules in doc.go ("What the service
+// promises") put into it, written without the catalog's matching.
 type scoped struct {
 	*world
 	store  *warehouse.Warehouse

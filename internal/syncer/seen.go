@@ -123,8 +123,8 @@ func (s *seen) addChain(c *chain) {
 	s.rising = first && (c.swept || c.kind == cursorNext && c.order.byTime() && c.reread == 0)
 }
 
-// startTime returns a time by the clock of updatedAt that is not later than the beginning of the reading. The Date header
-// may be ahead of that clock. The newest updatedAt that was seen, less the time that the reading took, is not.
+// startTime returns a time by the clock of updatedAt that is not later than the beginning of the reading. The Date
+// header may be ahead of that clock. The newest updatedAt that was seen, less the time that the reading took, is not.
 func (s *seen) startTime() time.Time {
 	if at := time.UnixMilli(s.fresh).Add(-s.took - clockSlack); s.fresh != 0 && at.Before(s.serverStart) {
 		return at.UTC()

@@ -20,8 +20,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// The expectation of this file is written from the interface document alone, without the catalog or the decoder: a
-// record of the simulator, as encoding/json reads it, is turned into what each column of the view has to hold.
+// The expectation of this file is written without the catalog or the decoder: a record of the simulator, as
+// encoding/json reads it, is turned into what each column of the view has to hold.
 
 type shape struct {
 	strings, times, lists []string // JSON names; all other fields are numbers, booleans or UUIDs

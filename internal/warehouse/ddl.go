@@ -16,7 +16,7 @@ var (
 	accountColumn = column{"account", "LowCardinality(String)",
 		"Account of the configuration: one API key, one organization"}
 	extraColumn = column{"_extra", "String",
-		"Fields that the interface does not name, verbatim as JSON; empty when there are none"}
+		"Fields that dealhouse does not know, verbatim as JSON; empty when there are none"}
 	syncedColumn = column{"synced_at", "DateTime64(3, 'UTC')",
 		"When this version was loaded: the moment it became visible [UTC]"}
 )

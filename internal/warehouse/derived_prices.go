@@ -65,9 +65,9 @@ func (x script) priceChanges(entries string) string {
 `, parts{"entries": entries})
 }
 
-// onlyAppends is a condition on all entries of a product, the fresh ones of the run and the stored ones. It is true if the
-// run only adds days after the last stored one, at the price of that day, so that no change is made or altered. Nearly
-// every product is like this every day.
+// onlyAppends is a condition on all entries of a product, the fresh ones of the run and the stored ones. It is true if
+// the run only adds days after the last stored one, at the price of that day, so that no change is made or altered.
+// Nearly every product is like this every day.
 const onlyAppends = `minIf(day, fresh) > maxIf(day, NOT fresh) AND min(cityHash64(currency_code)) = max(cityHash64(currency_code))
                     AND minIf(price, fresh) = maxIf(price, fresh) AND minIf(price, fresh) = argMaxIf(price, day, NOT fresh)`
 

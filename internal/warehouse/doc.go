@@ -87,8 +87,8 @@
 //     another worker took the stream at the same moment: it waits for that one. One gap is left: a worker may lose
 //     the lease on one replica while its statement still attaches rows on another. The next run that reads everything
 //     puts that right.
-//  21. Rows are compared by the hash of their content, so all rows of a stream, staged and stored, have the same kind of
-//     hash: that of the columns which the catalog has now. A migration that changes it computes the stored hashes
+//  21. Rows are compared by the hash of their content, so all rows of a stream, staged and stored, have the same kind
+//     of hash: that of the columns which the catalog has now. A migration that changes it computes the stored hashes
 //     again, while nobody publishes. Each table says in the comment of _hash which kind it has.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge needs their

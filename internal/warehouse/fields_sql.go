@@ -1,6 +1,6 @@
 package warehouse
 
-// selectUnknownFields selects the fields that the service sends and its interface does not name.
+// selectUnknownFields selects the fields that the service sends and dealhouse does not know.
 const selectUnknownFields = "SELECT account, stream, field, first_seen FROM unknown_fields ORDER BY account, stream, field"
 
 // selectNotedFields selects those of a stream. Parameters: account and stream.

@@ -9,8 +9,8 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row only
-// if they differ (warehouse-21).
+// The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
+// only if they differ (warehouse-21).
 
 // hashOf returns the hash of some values: 16 bytes, from two functions that have nothing in common. sipHash128 of the
 // same values takes eight times as long, which was a tenth of a load.

@@ -7,9 +7,9 @@ import (
 	"dealhouse/internal/catalog"
 )
 
-// When a stream gets another content hash, because it gets a column or the hash is made in another way, the hashes of its
-// stored rows are computed again (warehouse-21). Otherwise every row would look changed once, and get a version without
-// any change.
+// When a stream gets another content hash, because it gets a column or the hash is made in another way, the hashes of
+// its stored rows are computed again (warehouse-21). Otherwise every row would look changed once, and get a version
+// without any change.
 //
 // Nobody may publish meanwhile, so the leases of all accounts are taken first. Each table says in the comment of its
 // column _hash which hash it has. So the work may be killed at any statement and done again.

@@ -181,7 +181,7 @@ func (w *Warehouse) ClaimTurn(ctx context.Context,
 	return t.release, "", nil
 }
 
-// UnknownField is a field that the service sends and its interface does not name.
+// UnknownField is a field that the service sends and dealhouse does not know.
 type UnknownField struct {
 	Account, Stream, Field string
 	FirstSeen              time.Time // by the clock of the warehouse
@@ -197,7 +197,7 @@ func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
 			&f.FirstSeen}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading which fields the interface does not name: %w", err)
+		return nil, fmt.Errorf("reading which fields dealhouse does not know: %w", err)
 	}
 	return all, nil
 }

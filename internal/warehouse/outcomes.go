@@ -5,7 +5,7 @@ const (
 	OutcomeRunning = "running"
 	OutcomeSuccess = "success"
 	OutcomeFailed  = "failed"
-	OutcomeStopped = "stopped" // by a signal: not a fault, and the next run makes up for it
+	OutcomeStopped = "stopped" // by a signal or an operator: not a fault, and the next run makes up for it
 	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
 	OutcomeKilled  = "killed"  // its process died before it ended
 	OutcomeDryRun  = "dry_run" // it was asked to publish nothing

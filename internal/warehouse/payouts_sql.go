@@ -25,8 +25,8 @@ func (f PayoutFilter) conditions(when, payout string) (string, []any) {
 	return strings.Join(where, " AND "), args
 }
 
-// selectPayouts compares payouts with their transactions, the newest payout first. Its parameters, and those of the next
-// three, are those of conditions.
+// selectPayouts compares payouts with their transactions, the newest payout first. Its parameters, and those of the
+// next three, are those of conditions.
 func selectPayouts(where string) string {
 	totals := func(prefix, suffix string) string {
 		list := make([]string, len(PayoutTotals()))

@@ -20,7 +20,7 @@ const (
 	CheckUpdatesNotFuture = "updates_not_in_future" // no updatedAt after the API's own time
 	CheckPayoutsKnown     = "payouts_known"         // every payout that a transaction names is loaded
 	CheckAmounts          = "amounts_not_negative"  // no amount below zero, unless declined
-	CheckStatuses         = "statuses_known"        // no status that the interface does not name
+	CheckStatuses         = "statuses_known"        // no status that dealhouse does not know
 	CheckPrices           = "prices_agree"          // the price history of the day has the product's price
 )
 
@@ -261,7 +261,7 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	if status != "" {
 		rules = append(rules, rule{CheckStatuses,
 			status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
-			"with a status that the interface does not name, which payouts and reports leave out"})
+			"with a status that dealhouse does not know, which payouts and reports leave out"})
 	}
 	return rules
 }

@@ -44,7 +44,7 @@ type RunRecord struct {
 	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
-	// Unknown are the fields that the interface does not name, of a run of this process; unknown_fields has them.
+	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
 	Unknown []string `json:"-"`
 	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not

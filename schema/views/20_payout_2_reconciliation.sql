@@ -23,7 +23,7 @@ CREATE OR REPLACE VIEW payout_sums
 AS SELECT account, payout_id, fromUnixTimestamp64Milli(900000 * nullIf(quarters, toInt64(-9223372036854775808)), 'UTC') AS quarter, currency_code, state, stamped_status, now_status, stamped_n, stamped_gmv, stamped_cashback, now_n, now_gmv, now_cashback, at_stake
 FROM payout_sums_latest FINAL
 WHERE stamped_n != 0
-COMMENT 'Sums over payout_transactions, of transactions that were stamped in the same quarter of an hour and stand alike';
+COMMENT 'Sums over payout_transactions, of transactions that were stamped in the same quarter of an hour and have the same state and statuses';
 
 CREATE OR REPLACE VIEW payout_alterations
 (
@@ -45,7 +45,7 @@ FROM
                 $payout_versions
 )
 WHERE notEmpty(seen)
-COMMENT 'Whether a payout changed after it was first seen: payouts are immutable, so that each change is worth a question';
+COMMENT 'Whether a payout changed after it was first seen. A payout should never change: ask the service about each change';
 
 CREATE OR REPLACE VIEW payout_reconciliation
 (
@@ -53,7 +53,7 @@ CREATE OR REPLACE VIEW payout_reconciliation
     payout_id Int64 COMMENT 'Payout identifier (from payouts.id)',
     start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included, as reported [UTC] (from payouts.start_date)',
     end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included, as reported [UTC] (from payouts.end_date)',
-    verdict LowCardinality(String) COMMENT 'matched: its transactions add up to it, and stand as they did; drifted: some have changed since they were paid, which explains the difference, if there is one; missing: fewer are loaded than it counts; mismatched: they do not add up to it; no_transactions: none is loaded, see complete_to (from mismatches and the counts of transactions)',
+    verdict LowCardinality(String) COMMENT 'matched: its transactions add up to it and have not changed since; drifted: some have changed since they were paid, which explains the difference, if there is one; missing: fewer are loaded than it counts; mismatched: they do not add up to it; no_transactions: none is loaded, see complete_to (from mismatches and the counts of transactions)',
     mismatches Array(String) COMMENT 'Columns in which reported and as stamped differ (from the columns that end in _difference)',
     currencies Array(String) COMMENT 'Currencies of its transactions, sorted (from payout_transactions.currency_code)',
     mixed_currency UInt8 COMMENT '1 when its transactions have more than one currency: its totals then add up amounts that cannot be added (from payout_transactions.currency_code)',
@@ -69,15 +69,15 @@ CREATE OR REPLACE VIEW payout_reconciliation
     transactions_changed UInt64 COMMENT 'Of those, how many have changed status or amount since they were stamped [count] (from payout_transactions.state)',
     transactions_moved UInt64 COMMENT 'Of those, how many now carry another payoutId, or none [count] (from payout_transactions.state)',
     transactions_gone UInt64 COMMENT 'Transactions that carried its id and that the service no longer lists [count] (from payout_transactions.state)',
-    transactions_late UInt64 COMMENT 'Transactions whose first version with its id came over a quarter of an hour after that of the first one: how they stood when they were paid is not known [count] (from payout_transactions.stamped_at)',
-    at_stake Decimal(38, 4) COMMENT 'Cashback reported less cashback as of now, each without DECLINED; the sum of the seven columns that follow. 0 for no_transactions [currencies] (from the columns that begin with at_stake_)',
+    transactions_late UInt64 COMMENT 'Transactions whose first version with its id came over a quarter of an hour after that of the first one: their state when they were paid is not known [count] (from payout_transactions.stamped_at)',
+    at_stake Decimal(38, 4) COMMENT 'Paid minus worth now: cashback reported minus cashback as of now, each without DECLINED; the sum of the seven columns that follow. 0 for no_transactions [currencies] (from the columns that begin with at_stake_)',
     at_stake_confirmed Decimal(38, 4) COMMENT 'Part of at_stake in transactions that are CONFIRMED now [currencies] (from payout_transactions.at_stake, status)',
     at_stake_declined Decimal(38, 4) COMMENT 'Part of at_stake in transactions that are DECLINED now: paid and then lost [currencies] (from payout_transactions.at_stake, status)',
     at_stake_pending Decimal(38, 4) COMMENT 'Part of at_stake in transactions that are PENDING now [currencies] (from payout_transactions.at_stake, status)',
     at_stake_other Decimal(38, 4) COMMENT 'Part of at_stake in transactions of any other status now [currencies] (from payout_transactions.at_stake, status)',
     at_stake_moved Decimal(38, 4) COMMENT 'Part of at_stake in transactions that now carry another payoutId, or none [currencies] (from payout_transactions.at_stake, state)',
     at_stake_gone Decimal(38, 4) COMMENT 'Part of at_stake in transactions that the service no longer lists [currencies] (from payout_transactions.at_stake, state)',
-    at_stake_unexplained Decimal(38, 4) COMMENT 'Part of at_stake that no loaded transaction explains: reported less as stamped [currencies] (from total_cashback, declined_cashback, stamped_total_cashback, stamped_declined_cashback)',
+    at_stake_unexplained Decimal(38, 4) COMMENT 'Part of at_stake that no loaded transaction explains: what the payout reports minus its transactions as stamped [currencies] (from total_cashback, declined_cashback, stamped_total_cashback, stamped_declined_cashback)',
     total_transactions Nullable(Int64) COMMENT 'Number of all transactions, as reported [count] (from payouts.total_transactions)',
     total_gmv Nullable(Decimal(18, 4)) COMMENT 'Sum of order_value of all transactions, as reported [currencies] (from payouts.total_gmv)',
     total_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of all transactions, as reported [currencies] (from payouts.total_cashback)',
@@ -117,19 +117,19 @@ CREATE OR REPLACE VIEW payout_reconciliation
     now_declined_cashback Decimal(38, 4) COMMENT 'Sum of cashback of DECLINED transactions, as of now [currencies] (from payout_transactions.cashback, status)',
     now_pending_cashback Decimal(38, 4) COMMENT 'Sum of cashback of PENDING transactions, as of now [currencies] (from payout_transactions.cashback, status)',
     now_aov Nullable(Decimal(38, 6)) COMMENT 'now_total_gmv / now_total_transactions; NULL when there are none [currencies] (from now_total_gmv, now_total_transactions)',
-    total_transactions_difference Nullable(Int64) COMMENT 'total_transactions less stamped_total_transactions: what the payout has more than its transactions [count] (from total_transactions, stamped_total_transactions)',
-    total_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'total_gmv less stamped_total_gmv: what the payout has more than its transactions [currencies] (from total_gmv, stamped_total_gmv)',
-    total_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'total_cashback less stamped_total_cashback: what the payout has more than its transactions [currencies] (from total_cashback, stamped_total_cashback)',
-    confirmed_transactions_difference Nullable(Int64) COMMENT 'confirmed_transactions less stamped_confirmed_transactions: what the payout has more than its transactions [count] (from confirmed_transactions, stamped_confirmed_transactions)',
-    declined_transactions_difference Nullable(Int64) COMMENT 'declined_transactions less stamped_declined_transactions: what the payout has more than its transactions [count] (from declined_transactions, stamped_declined_transactions)',
-    pending_transactions_difference Nullable(Int64) COMMENT 'pending_transactions less stamped_pending_transactions: what the payout has more than its transactions [count] (from pending_transactions, stamped_pending_transactions)',
-    confirmed_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'confirmed_gmv less stamped_confirmed_gmv: what the payout has more than its transactions [currencies] (from confirmed_gmv, stamped_confirmed_gmv)',
-    declined_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'declined_gmv less stamped_declined_gmv: what the payout has more than its transactions [currencies] (from declined_gmv, stamped_declined_gmv)',
-    pending_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'pending_gmv less stamped_pending_gmv: what the payout has more than its transactions [currencies] (from pending_gmv, stamped_pending_gmv)',
-    confirmed_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'confirmed_cashback less stamped_confirmed_cashback: what the payout has more than its transactions [currencies] (from confirmed_cashback, stamped_confirmed_cashback)',
-    declined_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'declined_cashback less stamped_declined_cashback: what the payout has more than its transactions [currencies] (from declined_cashback, stamped_declined_cashback)',
-    pending_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'pending_cashback less stamped_pending_cashback: what the payout has more than its transactions [currencies] (from pending_cashback, stamped_pending_cashback)',
-    aov_difference Nullable(Decimal(38, 6)) COMMENT 'aov less stamped_aov; 0 when they agree in the decimals that the service gives [currencies] (from aov, stamped_aov)'
+    total_transactions_difference Nullable(Int64) COMMENT 'total_transactions minus stamped_total_transactions: above zero if the payout says more than its transactions [count] (from total_transactions, stamped_total_transactions)',
+    total_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'total_gmv minus stamped_total_gmv: above zero if the payout says more than its transactions [currencies] (from total_gmv, stamped_total_gmv)',
+    total_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'total_cashback minus stamped_total_cashback: above zero if the payout says more than its transactions [currencies] (from total_cashback, stamped_total_cashback)',
+    confirmed_transactions_difference Nullable(Int64) COMMENT 'confirmed_transactions minus stamped_confirmed_transactions: above zero if the payout says more than its transactions [count] (from confirmed_transactions, stamped_confirmed_transactions)',
+    declined_transactions_difference Nullable(Int64) COMMENT 'declined_transactions minus stamped_declined_transactions: above zero if the payout says more than its transactions [count] (from declined_transactions, stamped_declined_transactions)',
+    pending_transactions_difference Nullable(Int64) COMMENT 'pending_transactions minus stamped_pending_transactions: above zero if the payout says more than its transactions [count] (from pending_transactions, stamped_pending_transactions)',
+    confirmed_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'confirmed_gmv minus stamped_confirmed_gmv: above zero if the payout says more than its transactions [currencies] (from confirmed_gmv, stamped_confirmed_gmv)',
+    declined_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'declined_gmv minus stamped_declined_gmv: above zero if the payout says more than its transactions [currencies] (from declined_gmv, stamped_declined_gmv)',
+    pending_gmv_difference Nullable(Decimal(38, 4)) COMMENT 'pending_gmv minus stamped_pending_gmv: above zero if the payout says more than its transactions [currencies] (from pending_gmv, stamped_pending_gmv)',
+    confirmed_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'confirmed_cashback minus stamped_confirmed_cashback: above zero if the payout says more than its transactions [currencies] (from confirmed_cashback, stamped_confirmed_cashback)',
+    declined_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'declined_cashback minus stamped_declined_cashback: above zero if the payout says more than its transactions [currencies] (from declined_cashback, stamped_declined_cashback)',
+    pending_cashback_difference Nullable(Decimal(38, 4)) COMMENT 'pending_cashback minus stamped_pending_cashback: above zero if the payout says more than its transactions [currencies] (from pending_cashback, stamped_pending_cashback)',
+    aov_difference Nullable(Decimal(38, 6)) COMMENT 'aov minus stamped_aov; 0 when they agree in the decimals that the service gives [currencies] (from aov, stamped_aov)'
 )
 AS WITH ['total_transactions', 'total_gmv', 'total_cashback', 'confirmed_transactions', 'declined_transactions', 'pending_transactions', 'confirmed_gmv', 'declined_gmv', 'pending_gmv', 'confirmed_cashback', 'declined_cashback', 'pending_cashback', 'aov', 'start_date', 'end_date'] AS names,
     toInt64(arraySum(stamped.2)) AS loaded, indexOf(stamped.1, 'CONFIRMED') AS confirmed, indexOf(stamped.1, 'DECLINED') AS declined, indexOf(stamped.1, 'PENDING') AS pending,

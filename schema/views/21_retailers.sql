@@ -48,4 +48,4 @@ FROM
     FROM sale_retailers_latest AS t FINAL WHERE t.sales != 0
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
-COMMENT 'Retailers, one row each and account, from all streams that name one';
+COMMENT 'Retailers, from all streams that name one: one row for each account and retailer';

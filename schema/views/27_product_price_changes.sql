@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW product_price_changes
     price Decimal(18, 4) COMMENT 'New price [currency_code] (from product_prices.price)',
     previous_day Date COMMENT 'Last day of the old price of which there is a record (from product_prices.day)',
     previous_price Decimal(18, 4) COMMENT 'Old price [currency_code] (from product_prices.price)',
-    change Decimal(18, 4) COMMENT 'price less previous_price: above 0 it became dearer [currency_code] (from product_prices.price)',
+    change Decimal(18, 4) COMMENT 'price minus previous_price: above zero if it became dearer [currency_code] (from product_prices.price)',
     change_percent Nullable(Float64) COMMENT 'change in proportion to previous_price; NULL when that was 0 [percent] (from product_prices.price)',
     views Nullable(Int64) COMMENT 'Views of the product on the first day of the new price [count] (from product_prices.views)',
     previous_views Nullable(Int64) COMMENT 'Views of the product on previous_day [count] (from product_prices.views)'
@@ -19,4 +19,4 @@ AS SELECT account, product_key, currency_code, day, price, previous_day, previou
     views, previous_views
 FROM product_price_changes_latest FINAL
 WHERE price != previous_price
-COMMENT 'Days on which the price of a product moved, one row a product, currency and day';
+COMMENT 'Days on which the price of a product moved: one row for each product, currency and day';

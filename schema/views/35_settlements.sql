@@ -152,4 +152,4 @@ FROM
     )
     GROUP BY account, payout_id, currency_code
 )
-COMMENT 'What was earned, what was paid out and what was received, one row a payout and currency';
+COMMENT 'What was earned, paid out and received: one row for each payout and currency';

@@ -13,4 +13,4 @@ CREATE OR REPLACE VIEW quality_checks
     checked_at DateTime64(3, 'UTC') COMMENT 'When it was checked, by the clock of the warehouse [UTC]'
 )
 AS SELECT account, stream, run_id, check, ok, found, expected, detail, checked_at FROM quality_checks_log FINAL
-COMMENT 'What was checked after each run, one row a run and check';
+COMMENT 'What was checked after each run: one row for each run and check';

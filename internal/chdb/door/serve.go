@@ -25,8 +25,8 @@ const maxConnections = 512
 // idle is how long a connection may stay open between two requests. Queries may take as long as they need.
 const idle = 2 * time.Minute
 
-// Serve serves [Handler] until ctx ends, and returns what ended it once the requests under way are done. Idle connections
-// keep no others out (chdb-11).
+// Serve serves [Handler] until ctx ends, and returns what ended it once the requests under way are done. Idle
+// connections keep no others out (chdb-11).
 func Serve(ctx context.Context, l net.Listener, e *engine.Engine, o contract.HandlerOptions) error {
 	return serveHandler(ctx, l, Handler(e, o))
 }

@@ -480,7 +480,7 @@ func TestBrowserPayouts(t *testing.T) {
 	v.act(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter),
 		chromedp.WaitReady(chromedp.CSS(".said")))
 	if said := value[string](t, v, "document.querySelector('.said').innerText"); !strings.HasPrefix(said,
-		"Acknowledged of payout 9001 as expected: expected clawback of EUR 1,500.00.") {
+		"Payout 9001 is acknowledged as expected: expected clawback of EUR 1,500.00.") {
 		t.Errorf("the page says %q", said)
 	}
 	shoot(t, v, "payout-acknowledged")

@@ -119,7 +119,7 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 	for _, k := range all {
 		what = append(what, report.Acknowledged(k))
 	}
-	return Acted{Done: true, Text: fmt.Sprintf("Acknowledged of payout %d as %s: %s. It is quiet until its amounts move.",
+	return Acted{Done: true, Text: fmt.Sprintf("Payout %d is acknowledged as %s: %s. It stays quiet until its amounts change.",
 		ask.Payout, spaced(q.Code), wording.List(what))}, nil
 }
 

@@ -248,7 +248,7 @@ func testAcknowledge(t *testing.T, b *bench, x *site) {
 	answer, _ := x.post(t, actionsPage, form.Encode(), asForm)
 	_, next := x.asOps(t, answer.Header.Get("Location"))
 	if n := count(); n != 1 || !strings.Contains(next,
-		"Acknowledged of payout 9001 as expected: expected clawback of EUR 1,500.00.") ||
+		"Payout 9001 is acknowledged as expected: expected clawback of EUR 1,500.00.") ||
 		!strings.Contains(next, "acknowledged by ops on ") ||
 		!strings.Contains(next, "<b>ops</b> acknowledged expected clawback of EUR 1,500.00 as expected: "+escaped) ||
 		strings.Contains(next, `value="acknowledge"`) {

@@ -88,7 +88,8 @@ func (o *overview) worst() (state, string) {
 			}
 		}
 	}
-	guarded, failing, partial, late, waiting := by[stateGuarded], by[stateFailing], by[stateIncomplete], by[stateLate], by[stateWaiting]
+	guarded, failing, partial := by[stateGuarded], by[stateFailing], by[stateIncomplete]
+	late, waiting := by[stateLate], by[stateWaiting]
 	switch {
 	case o.problem != nil && o.known.IsZero():
 		return stateCut, "The warehouse does not answer."

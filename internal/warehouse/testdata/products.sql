@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS products_latest
     rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
     best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -100,7 +100,7 @@ CREATE OR REPLACE VIEW products
     rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
     best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _extra, synced_at
@@ -166,7 +166,7 @@ CREATE OR REPLACE VIEW product_prices
 )
 AS SELECT account, product_key, day, price, views, currency_code, synced_at
 FROM product_prices_latest FINAL
-COMMENT 'Price and views of a product by day, one row a day, kept after the day has left the feed';
+COMMENT 'Price and views of a product: one row for each day, kept after the day has left the feed';
 
 -- addColumns to products_latest
 ALTER TABLE products_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS promotions_latest
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -69,7 +69,7 @@ CREATE OR REPLACE VIEW promotions
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at
@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS promotions_versions
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -133,7 +133,7 @@ CREATE OR REPLACE VIEW promotions_history
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     valid_from DateTime64(3, 'UTC') COMMENT 'When this version became visible [UTC]',
     valid_to Nullable(DateTime64(3, 'UTC')) COMMENT 'When the next version, or the row\'s deletion, became visible; NULL while it is current [UTC]'
@@ -169,7 +169,7 @@ CREATE OR REPLACE VIEW promotions_as_of
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at
@@ -207,7 +207,7 @@ CREATE OR REPLACE VIEW promotions_all
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, toBool(_deleted = 0) AS listed, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _extra, synced_at

@@ -628,7 +628,7 @@ CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -683,7 +683,7 @@ CREATE TABLE IF NOT EXISTS promotions_versions ON CLUSTER `main`
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
     deep_link String COMMENT 'Deep link for the promotion; empty when absent (API: deepLink)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -710,7 +710,7 @@ CREATE TABLE IF NOT EXISTS coupons_latest ON CLUSTER `main`
     hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -765,7 +765,7 @@ CREATE TABLE IF NOT EXISTS coupons_versions ON CLUSTER `main`
     hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -795,7 +795,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_latest ON CLUSTER `main`
     hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -856,7 +856,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_versions ON CLUSTER `main`
     hostname LowCardinality(String) COMMENT 'Hostname of the retailer\'s website; empty when absent (API: hostname)',
     updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
     retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: logo)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -891,7 +891,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -964,7 +964,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -1186,7 +1186,7 @@ CREATE TABLE IF NOT EXISTS payouts_latest ON CLUSTER `main`
     pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
     start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
     end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -1251,7 +1251,7 @@ CREATE TABLE IF NOT EXISTS payouts_versions ON CLUSTER `main`
     pending_cashback Nullable(Decimal(18, 4)) COMMENT 'Sum of cashback of PENDING transactions [the currency of the payout\'s transactions] (API: pendingCashback)',
     start_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the first transaction included [UTC] (API: startDate)',
     end_date Nullable(DateTime64(3, 'UTC')) COMMENT 'Date of the last transaction included [UTC] (API: endDate)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -1288,7 +1288,7 @@ CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
     rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
     best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -1537,12 +1537,24 @@ CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
 -- streams 78
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
 
 -- streams 79
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
 
 -- streams 80
+CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+
+-- streams 81
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+
+-- streams 82
+DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+
+-- streams 83
+DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+
+-- streams 84
 DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
 
 -- createLatest
@@ -1570,7 +1582,7 @@ CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
     rating_count Nullable(Int64) COMMENT 'Number of ratings [count] (API: ratingCount)',
     best_rating Nullable(Decimal(18, 6)) COMMENT 'Best rating possible (API: bestRating)',
     worst_rating Nullable(Decimal(18, 6)) COMMENT 'Worst rating possible (API: worstRating)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -2540,7 +2552,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -2628,7 +2640,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -2683,7 +2695,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions_ordered ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -2729,7 +2741,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest_ordered ON CLUSTER `main`
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -96,7 +96,7 @@ CREATE OR REPLACE VIEW transactions
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
@@ -147,7 +147,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -184,7 +184,7 @@ CREATE OR REPLACE VIEW transactions_history
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     valid_from DateTime64(3, 'UTC') COMMENT 'When this version became visible [UTC]',
     valid_to Nullable(DateTime64(3, 'UTC')) COMMENT 'When the next version, or the row\'s deletion, became visible; NULL while it is current [UTC]'
@@ -228,7 +228,7 @@ CREATE OR REPLACE VIEW transactions_as_of
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
@@ -273,7 +273,7 @@ CREATE OR REPLACE VIEW transactions_by_passback_uid
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]'
 )
 AS SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at
@@ -316,7 +316,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions_ordered
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
@@ -365,7 +365,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest_ordered
     cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
     promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that the interface does not name, verbatim as JSON; empty when there are none',
+    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
     synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
     _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
     _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',

@@ -5,7 +5,7 @@
     sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (from transactions.sold_at)',
     retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (from transactions.retailer_name)',
     currency_code LowCardinality(String) COMMENT 'Currency of the amounts; empty when absent (from transactions_history.currency_code)',
-    state LowCardinality(String) COMMENT 'same: stands as it was stamped; changed: status or an amount moved; moved: carries another payoutId, or none; gone: the service no longer lists it (from transactions_history, transactions)',
+    state LowCardinality(String) COMMENT 'same: has not changed since it was stamped; changed: status or an amount has; moved: carries another payoutId now, or none; gone: the service no longer lists it (from transactions_history, transactions)',
     stamped_status LowCardinality(String) COMMENT 'Status as stamped: in the first version that carries this payoutId; empty when absent (from transactions_history.status)',
     stamped_order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as stamped [currency_code] (from transactions_history.order_value)',
     stamped_cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as stamped [currency_code] (from transactions_history.cashback)',
@@ -16,5 +16,5 @@
     order_value Nullable(Decimal(18, 4)) COMMENT 'Order value as of now [currency_code] (from transactions.order_value)',
     cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback as of now [currency_code] (from transactions.cashback)',
     payout_id_now Nullable(Int64) COMMENT 'Payout that the transaction carries as of now; NULL: none (from transactions.payout_id)',
-    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Since when it stands as it does now: updatedAt of that version, or when it was found gone; NULL while it stands as stamped [UTC] (from transactions_history.updated_at, valid_to)',
-    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped less cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)'
+    changed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it became what it is now: updatedAt of that version, or when it was found gone; NULL while it is as stamped [UTC] (from transactions_history.updated_at, valid_to)',
+    at_stake Decimal(18, 4) COMMENT 'Cashback as stamped minus cashback as of now; that of DECLINED, moved and gone transactions counts as 0 [currency_code] (from stamped_cashback, stamped_status, cashback, status, state)'
