@@ -29,8 +29,8 @@ type run struct {
 	unstage    unstage               // what becomes of the staged rows if the run fails
 }
 
-// unstage drops what a failed run has staged, or keeps it for the next run. lost says that another worker has the stream
-// now.
+// unstage drops what a failed run has staged, or keeps it for the next run. lost says that another worker has the
+// stream now.
 type unstage func(ctx context.Context, cause error, lost bool) error
 
 // writer returns what writes into the warehouse for the run.
