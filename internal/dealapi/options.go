@@ -60,6 +60,9 @@ type Options struct {
 	// is about a minute of waiting.
 	MaxAttempts int
 
+	// NoRetry says that each request is attempted once, whatever MaxAttempts and MaxElapsed are.
+	NoRetry bool
+
 	// MaxElapsed bounds the time from the first attempt for one request to the start of the last. Default: 5m.
 	MaxElapsed time.Duration
 
@@ -103,6 +106,9 @@ type Options struct {
 // setDefaults fills in what was left at its zero value.
 func (o *Options) setDefaults() {
 	setDefault(&o.UserAgent, DefaultUserAgent)
+	if o.NoRetry {
+		o.MaxAttempts = 1
+	}
 	setDefault(&o.Timeout, DefaultTimeout)
 	setDefault(&o.MaxBodyBytes, DefaultMaxBodyBytes)
 	setDefault(&o.MaxAttempts, DefaultMaxAttempts)

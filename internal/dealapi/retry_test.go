@@ -204,6 +204,14 @@ func TestRetryAfterPastTheBudgetFailsAtOnce(t *testing.T) {
 	}
 }
 
+func TestNoRetry(t *testing.T) {
+	r := newRig(t, status(500, ""), func(o *Options) { o.NoRetry, o.MaxAttempts, o.MaxElapsed = true, 5, time.Hour })
+	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
+	if e := ofKind(t, err, KindServer); e.Attempts != 1 || len(r.clock.slept()) != 0 {
+		t.Errorf("%d attempts, waits %v: %v", e.Attempts, r.clock.slept(), e)
+	}
+}
+
 func TestNeverWaitsPastTheDeadline(t *testing.T) {
 	r := newRig(t, header("Retry-After", "90", status(503, "")), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

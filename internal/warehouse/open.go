@@ -41,9 +41,10 @@ type Options struct {
 	// Wrap, if set, wraps each connection of the warehouse, for fault injection and tracing.
 	Wrap func(driver.Conn) driver.Conn
 	// MaxRetryElapsed is for how long a statement is tried again if it failed for a reason that may pass: a connection
-	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative:
-	// no second attempt.
+	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry.
 	MaxRetryElapsed time.Duration
+	// NoRetry says that no statement is tried again, whatever MaxRetryElapsed is.
+	NoRetry bool
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
 	// seconds. Default 200ms.
 	Backoff time.Duration
@@ -83,7 +84,10 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.MaxRetryElapsed == 0 {
+	switch {
+	case o.NoRetry:
+		o.MaxRetryElapsed = 0
+	case o.MaxRetryElapsed == 0:
 		o.MaxRetryElapsed = catalog.DefaultMaxStatementRetry
 	}
 	if o.Backoff == 0 {
