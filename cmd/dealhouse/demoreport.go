@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
 )
 
 // demoReport is a question and the query of the views that answers it.
@@ -47,7 +48,7 @@ func (d *demonstration) printNextSteps() {
   %[2]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
   %[2]s runs
   %[2]s serve-warehouse
-`, quoted("embedded:"+d.dir), d.program, countExample())
+`, quoted(warehouse.EmbeddedScheme+d.dir), d.program, countExample())
 	} else {
 		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
   export DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data

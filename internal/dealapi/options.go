@@ -12,16 +12,16 @@ import (
 	"dealhouse/internal/loopback"
 )
 
-// Defaults of Options.
+// Defaults of Options. Those that the configuration also has are in package catalog, too.
 const (
-	DefaultUserAgent     = "dealhouse"
-	DefaultTimeout       = 30 * time.Second
-	DefaultMaxBodyBytes  = 64 << 20
-	DefaultMaxAttempts   = 8
-	DefaultMaxElapsed    = 5 * time.Minute
-	DefaultMaxRetryAfter = 2 * time.Minute
-	DefaultBackoff       = 500 * time.Millisecond
-	DefaultMaxBackoff    = 30 * time.Second
+	defaultUserAgent     = "dealhouse"
+	defaultTimeout       = 30 * time.Second
+	defaultMaxBodyBytes  = 64 << 20
+	defaultMaxAttempts   = 8
+	defaultMaxElapsed    = 5 * time.Minute
+	defaultMaxRetryAfter = 2 * time.Minute
+	defaultBackoff       = 500 * time.Millisecond
+	defaultMaxBackoff    = 30 * time.Second
 )
 
 // Options configure a Client. Account, BaseURL and Key are required; the zero value of every other field means its
@@ -105,17 +105,17 @@ type Options struct {
 
 // setDefaults fills in what was left at its zero value.
 func (o *Options) setDefaults() {
-	setDefault(&o.UserAgent, DefaultUserAgent)
+	setDefault(&o.UserAgent, defaultUserAgent)
 	if o.NoRetry {
 		o.MaxAttempts = 1
 	}
-	setDefault(&o.Timeout, DefaultTimeout)
-	setDefault(&o.MaxBodyBytes, DefaultMaxBodyBytes)
-	setDefault(&o.MaxAttempts, DefaultMaxAttempts)
-	setDefault(&o.MaxElapsed, DefaultMaxElapsed)
-	setDefault(&o.MaxRetryAfter, DefaultMaxRetryAfter)
-	setDefault(&o.Backoff, DefaultBackoff)
-	setDefault(&o.MaxBackoff, max(DefaultMaxBackoff, o.Backoff))
+	setDefault(&o.Timeout, defaultTimeout)
+	setDefault(&o.MaxBodyBytes, defaultMaxBodyBytes)
+	setDefault(&o.MaxAttempts, defaultMaxAttempts)
+	setDefault(&o.MaxElapsed, defaultMaxElapsed)
+	setDefault(&o.MaxRetryAfter, defaultMaxRetryAfter)
+	setDefault(&o.Backoff, defaultBackoff)
+	setDefault(&o.MaxBackoff, max(defaultMaxBackoff, o.Backoff))
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

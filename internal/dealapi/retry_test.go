@@ -147,11 +147,11 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
 	wantKind(t, err, KindServer)
 	waits := r.clock.slept()
-	if len(waits) != DefaultMaxAttempts-1 {
+	if len(waits) != defaultMaxAttempts-1 {
 		t.Fatalf("%d waits", len(waits))
 	}
 	for i, wait := range waits {
-		base := min(DefaultBackoff<<i, DefaultMaxBackoff)
+		base := min(defaultBackoff<<i, defaultMaxBackoff)
 		if wait < base/2 || wait > base*3/2 {
 			t.Errorf("wait %d is %s, want about %s", i, wait, base)
 		}

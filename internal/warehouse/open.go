@@ -17,7 +17,7 @@ import (
 )
 
 // EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>.
-const EmbeddedScheme = "embedded:"
+const EmbeddedScheme = catalog.EmbeddedScheme
 
 // Options say which warehouse to open.
 type Options struct {
@@ -31,7 +31,7 @@ type Options struct {
 	// Shards are databases of the one server at DSN. Each of them is used as a shard, for tests of what several shards
 	// do. A cluster has shards of its own.
 	Shards []string
-	// Database is made by Migrate when it does not exist; default "dealhouse".
+	// Database is made by Migrate when it does not exist; default catalog.DefaultDatabase.
 	Database string
 	// ViewsDatabase is made by Migrate. It has nothing but the views that people query, each of which reads the same
 	// view of Database; "": there is none.
@@ -79,7 +79,7 @@ type Warehouse struct {
 // engine starts.
 func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Database == "" {
-		o.Database = "dealhouse"
+		o.Database = catalog.DefaultDatabase
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
