@@ -166,7 +166,7 @@ func (k figureKey) path(of string) string {
 		q.Set("age", strconv.Itoa(k.figure.Age))
 	}
 	if of == "download" {
-		q.Set("format", "csv")
+		q.Set("format", string(asCSV))
 	}
 	return k.statementKey.path() + "/" + of + "?" + q.Encode()
 }
