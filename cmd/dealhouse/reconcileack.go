@@ -76,8 +76,8 @@ func (c *ackCommand) check() error {
 		return usagef("say which payout with --payout: `dealhouse reconcile` lists them")
 	case c.reason.value == "":
 		return usagef("say why with --reason: %s", c.reason.list())
-	case c.reason.value == "other" && c.note == "":
-		return usagef("--reason other needs a --note")
+	case report.NeedsNote(c.reason.value) && c.note == "":
+		return usagef("--reason %s needs a --note", c.reason.value)
 	case c.tolerance < 0:
 		return usagef("--tolerance must not be below 0")
 	}

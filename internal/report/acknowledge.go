@@ -73,8 +73,8 @@ func (a *Acknowledging) check() error {
 	switch {
 	case !slices.Contains(codes, a.Reason):
 		return refused(Unreadable, "the reason is one of %s", wording.List(codes))
-	case a.Reason == "other" && strings.TrimSpace(a.Note) == "":
-		return refused(Unreadable, "the reason other needs a note")
+	case NeedsNote(a.Reason) && strings.TrimSpace(a.Note) == "":
+		return refused(Unreadable, "the reason %s needs a note", a.Reason)
 	case a.Tolerance < 0:
 		return refused(Unreadable, "the tolerance is not below 0")
 	case a.By == "":

@@ -30,9 +30,15 @@ func Reasons() [][2]string {
 		{"claimed", "the service was asked to pay"},
 		{"settled", "the money has come, or has gone back"},
 		{"written_off", "not worth the effort"},
-		{"other", "as the note says"},
+		{otherReason, "as the note says"},
 	}
 }
+
+// otherReason is the code of a reason that only a note gives.
+const otherReason = "other"
+
+// NeedsNote reports whether a reason says nothing without a note.
+func NeedsNote(reason string) bool { return reason == otherReason }
 
 // readAcknowledgements sets the matters of each payout, with what was acknowledged of them.
 func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.Warehouse) error {
