@@ -163,7 +163,8 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	fmt.Fprintf(to, "Statement of %s, %s\n", visible.Line(s.Account), s.Month.Format("January 2006"))
 	for _, c := range s.Currencies {
 		row := func(name string, n any, b finance.Balance) []any {
-			return []any{name, n, c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "settled"), c.Money(b, "total")}
+			t := c.Text(b)
+			return []any{name, n, t.Pending, t.Confirmed, t.Settled, t.Total}
 		}
 		rows := [][]any{row("Opening balance", "", c.Opening)}
 		for _, e := range c.Entries {
@@ -180,8 +181,8 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		var ages [][]any
 		for i, b := range c.Ages {
 			if !b.Pending.IsZero() || !b.Confirmed.IsZero() {
-				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"),
-					c.Money(b, "unpaid")})
+				t := c.Text(b)
+				ages = append(ages, []any{report.AgeTitles()[i], t.Pending, t.Confirmed, t.Unpaid})
 			}
 		}
 		if len(ages) > 0 {
