@@ -25,7 +25,7 @@ A dead man's switch (form "ping") hears of each sync, and once a minute from the
 const notifyExample = `  dealhouse notify test            send a message to each receiver
   dealhouse notify test ops
   dealhouse notify list --limit 50
-  dealhouse query "SELECT * FROM notifications WHERE state = 'waiting'"`
+  dealhouse query "SELECT * FROM notifications WHERE state = '` + warehouse.NotificationWaiting + `'"`
 
 func newNotify(a *app) *cobra.Command {
 	return newGroup(&cobra.Command{
