@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	osuser "os/user"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const ackLong = `Marks what dealhouse reconcile found about a payout as known, and records who did so, when, why, and for
@@ -124,7 +124,7 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	for _, k := range all {
 		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By),
-			visible.Line(report.Acknowledged(k)), strings.ReplaceAll(k.Reason, "_", " "))
+			visible.Line(report.Acknowledged(k)), wording.Spaced(k.Reason))
 	}
 	return nil
 }

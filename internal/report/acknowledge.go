@@ -152,7 +152,7 @@ func (p Payout) Seen() string {
 // Acknowledged returns what was acknowledged, in words: "expected clawback of EUR 12.34".
 func Acknowledged(k warehouse.Acknowledgement) string {
 	if k.Amount.IsZero() && k.Currency == "" {
-		return spaced(k.Kind)
+		return wording.Spaced(k.Kind)
 	}
-	return spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
+	return wording.Spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
 }

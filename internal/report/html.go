@@ -49,7 +49,7 @@ const shownExceptions = 25
 // WriteHTML writes a self-contained page: no script, no image, no font, no request. It prints on A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
+		"day": Day, "words": wording.Spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
 		"payout": r.Payout,
 		"tone":   tone, "sentence": wording.Sentence,
 		"lines":      func(l []finance.Line) *Alignment { return AlignLines(Page, l...) },
