@@ -57,8 +57,8 @@ func refused(why Refusal, format string, args ...any) error {
 // maxNote is the longest text that a person may write, in characters.
 const maxNote = 500
 
-// CheckNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
-func CheckNote(what, text string) error {
+// checkNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
+func checkNote(what, text string) error {
 	if utf8.RuneCountInString(text) > maxNote || visible.Line(text) != text {
 		return refused(Unreadable, "%s: want one line of at most %d characters", what, maxNote)
 	}
@@ -80,10 +80,10 @@ func (a *Acknowledging) check() error {
 	case a.By == "":
 		return refused(Unreadable, "somebody has to acknowledge it")
 	}
-	if err := CheckNote("the note", a.Note); err != nil {
+	if err := checkNote("the note", a.Note); err != nil {
 		return err
 	}
-	return CheckNote("the name", a.By)
+	return checkNote("the name", a.By)
 }
 
 // Acknowledge stores that a person has acknowledged all open matters of a payout, or the requested ones (report-6). It
