@@ -39,8 +39,8 @@ type detail struct {
 	Payout
 	Rows   []Exception
 	More   int
-	Totals []Total
-	Listed bool // already shown among those that need a look
+	Shown  []Total // the totals that are shown
+	Listed bool    // already shown among those that need a look
 }
 
 // shownExceptions is the largest number of transactions of a payout that the page names.
@@ -76,7 +76,7 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 	if r.Filter.Payout == nil {
 		p.Verdicts, p.Charts = r.verdictChart(), r.monthlyCharts()
 	} else if len(p.Exceptions) > 0 {
-		p.Exceptions[0].Totals = nil // they are shown further down
+		p.Exceptions[0].Shown = nil // they are shown further down
 	}
 	return execute(w, t, p, "report")
 }
@@ -115,7 +115,7 @@ func newDetail(p Payout, all bool) detail {
 	}
 	for _, row := range p.Totals() {
 		if all || row.Differs && p.Verdict != Drifted { // what drifted is explained by its transactions
-			d.Totals = append(d.Totals, row)
+			d.Shown = append(d.Shown, row)
 		}
 	}
 	return d
