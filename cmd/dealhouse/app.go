@@ -38,8 +38,8 @@ type app struct {
 
 	confinement launch.Confinement
 	configPath  string
-	logFormat   choice
-	logLevel    choice
+	logFormat   choice[string]
+	logLevel    choice[string]
 	metrics     daemon.Metrics // zero: nobody wants any
 	running     bool           // the command line was understood: later errors are not usage errors
 	unattended  bool           // nobody watches: messages go to the log, in its format
@@ -66,8 +66,8 @@ func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []stri
 	a := &app{
 		program: program(args), env: env, stdin: stdin, stdout: out, flush: out.Flush, screen: stdout,
 		console:   output.NewConsole(stderr),
-		logFormat: choice{"text", []string{"text", "json"}},
-		logLevel:  choice{"info", []string{"debug", "info", "warn", "error"}},
+		logFormat: choice[string]{"text", []string{"text", "json"}},
+		logLevel:  choice[string]{"info", []string{"debug", "info", "warn", "error"}},
 		waits:     standardWaits(),
 	}
 	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: output.Clip}))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 )
@@ -39,7 +40,7 @@ type backfillCommand struct {
 	from, to string
 	window   time.Duration
 	parallel int
-	format   *choice
+	format   *choice[output.Format]
 }
 
 func newBackfill(a *app) *cobra.Command {
@@ -69,7 +70,7 @@ func newBackfill(a *app) *cobra.Command {
 		fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
 	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
 	completeAccounts(cmd, a)
-	c.format = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 

@@ -28,7 +28,7 @@ const checkExample = `  dealhouse check
   dealhouse check --offline --config staging.toml      in CI`
 
 func newCheck(a *app) *cobra.Command {
-	var format *choice
+	var format *choice[output.Format]
 	receivers, offline := false, false
 	cmd := &cobra.Command{
 		Use:     "check",
@@ -48,14 +48,14 @@ func newCheck(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false,
 		"check the configuration alone, without secrets, warehouse and network")
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	cmd.Flags().BoolVar(&receivers, "receivers", false,
 		"also send each receiver of notifications a message that says it is a test")
 	return cmd
 }
 
 // printFindings prints the findings. Its error has the exit code of the worst one.
-func printFindings(ctx context.Context, a *app, findings []check.Finding, format string) error {
+func printFindings(ctx context.Context, a *app, findings []check.Finding, format output.Format) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}

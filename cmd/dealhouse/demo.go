@@ -14,6 +14,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/demo"
 	"dealhouse/internal/launch"
+	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -120,7 +121,7 @@ func (d *demonstration) show(ctx context.Context) error {
 	}
 	for _, r := range demoReports() {
 		fmt.Fprintf(d.stdout, "\n%s\n\n", r.title)
-		if err := printQuery(ctx, d.w, d.stdout, "table", r.sql); err != nil {
+		if err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
 )
 
 // prepareFolder makes the folder of the warehouse. A folder that is not the demo's own is left alone.
@@ -40,7 +41,7 @@ func (d *demonstration) prepareFolder() (remove func() error, err error) {
 // configuration returns the configuration of the simulated accounts. It is read like any other.
 func (d *demonstration) configuration() (*config.Config, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[warehouse]\ndsn = %s\n\n[defaults]\nrequests_per_second = 1000\n", strconv.Quote("embedded:"+d.dir))
+	fmt.Fprintf(&b, "[warehouse]\ndsn = %s\n\n[defaults]\nrequests_per_second = 1000\n", strconv.Quote(warehouse.EmbeddedScheme+d.dir))
 	for _, org := range d.world.Sim.Orgs() {
 		key, _ := d.world.Sim.Keys(org)
 		fmt.Fprintf(&b, "\n[[account]]\nname = %q\nbase_url = %q\napi_key = %q\n", org, d.world.URL, key)

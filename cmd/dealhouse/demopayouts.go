@@ -27,7 +27,7 @@ func printDemoResults(to io.Writer, results []syncer.Result) error {
 		rows = append(rows, []any{r.Record.Account, r.Record.Stream, r.Record.Mode, t.Read, c.Inserted, c.Updated, c.Deleted,
 			c.Unchanged, outcomeWord(r)})
 	}
-	return output.Print("table", to, columns, rows)
+	return output.Print(output.Table, to, columns, rows)
 }
 
 // showPayouts ends the demo with the payouts of the account that has wrong ones: which are right, and what to do about
@@ -52,7 +52,7 @@ func (d *demonstration) showPayouts(ctx context.Context) error {
 			todo = append(todo, p)
 		}
 	}
-	if err := output.Print("table", d.stdout, columns, rows); err != nil {
+	if err := output.Print(output.Table, d.stdout, columns, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.stdout, "\n%s\n", strings.Join(output.Wrap(r.Summary(), demoWidth), "\n"))

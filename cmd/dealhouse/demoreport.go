@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/warehouse"
 )
 
 // demoReport is a question and the query of the views that answers it.
@@ -12,15 +13,20 @@ type demoReport struct{ title, sql string }
 
 func demoReports() []demoReport {
 	sales, payouts := catalog.Transactions().Name, catalog.Payouts().Name
+	const (
+		pending   = "'" + catalog.StatusPending + "'"
+		confirmed = "'" + catalog.StatusConfirmed + "'"
+		declined  = "'" + catalog.StatusDeclined + "'"
+	)
 	return []demoReport{
 		{"Cashback by retailer: the top 10 of each currency",
 			`SELECT currency_code AS currency, retailer_name AS retailer, count() AS transactions,
     sum(order_value) AS order_value, sum(cashback) AS cashback
-FROM ` + sales + ` WHERE status != 'DECLINED'
+FROM ` + sales + ` WHERE status != ` + declined + `
 GROUP BY currency, retailer ORDER BY currency, cashback DESC, retailer LIMIT 10 BY currency`},
 		{"Transactions by month and status, the last 6 months",
-			`SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = 'PENDING') AS pending,
-    countIf(status = 'CONFIRMED') AS confirmed, countIf(status = 'DECLINED') AS declined, count() AS all
+			`SELECT formatDateTime(sold_at, '%Y-%m') AS month, countIf(status = ` + pending + `) AS pending,
+    countIf(status = ` + confirmed + `) AS confirmed, countIf(status = ` + declined + `) AS declined, count() AS all
 FROM ` + sales + ` GROUP BY month ORDER BY month DESC LIMIT 6`},
 		{"Payouts: the last 3 of each account",
 			`SELECT p.account, p.id AS payout, t.currency, toDate32(p.start_date) AS from, toDate32(p.end_date) AS to,
@@ -47,7 +53,7 @@ func (d *demonstration) printNextSteps() {
   %[2]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
   %[2]s runs
   %[2]s serve-warehouse
-`, quoted("embedded:"+d.dir), d.program, countExample())
+`, quoted(warehouse.EmbeddedScheme+d.dir), d.program, countExample())
 	} else {
 		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
   export DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data

@@ -92,7 +92,7 @@ func addressOf(w config.Warehouse) string {
 		if whole, err := filepath.Abs(dir); err == nil {
 			dir = whole
 		}
-		return "embedded:" + dir
+		return warehouse.EmbeddedScheme + dir
 	}
 	host, port := w.Address()
 	return "clickhouse://" + host + ":" + port

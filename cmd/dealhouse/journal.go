@@ -40,7 +40,7 @@ const journalExample = `  dealhouse journal --month 2026-03 --output csv > journ
 func newJournal(a *app) *cobra.Command {
 	var f monthFlags
 	var draft bool
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:     "journal",
 		Short:   "Print the journal lines of a month",
@@ -53,7 +53,7 @@ func newJournal(a *app) *cobra.Command {
 	}
 	f.add(cmd, a)
 	cmd.Flags().BoolVar(&draft, "draft", false, "allow a month that is not closed yet")
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
@@ -67,7 +67,7 @@ func journalCodes(c config.Journal) report.Codes {
 	}
 }
 
-func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format string) error {
+func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format output.Format) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 			return err
 		}
 		switch format {
-		case "json":
+		case output.JSON:
 			return j.WriteJSON(a.stdout)
-		case "csv":
+		case output.CSV:
 			return j.WriteCSV(a.stdout)
 		}
 		var rows [][]any
@@ -95,7 +95,7 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 				l.Reference, l.Text, l.ID})
 		}
 		if len(rows) > 0 {
-			if err := output.Print("table", a.stdout,
+			if err := output.Print(output.Table, a.stdout,
 				[]output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"),
 					{Name: "currency"}, {Name: "reference"}, {Name: "text"},
 					{Name: "entry"}}, rows); err != nil {

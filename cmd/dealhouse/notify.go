@@ -25,7 +25,7 @@ A dead man's switch (form "ping") hears of each sync, and once a minute from the
 const notifyExample = `  dealhouse notify test            send a message to each receiver
   dealhouse notify test ops
   dealhouse notify list --limit 50
-  dealhouse query "SELECT * FROM notifications WHERE state = 'waiting'"`
+  dealhouse query "SELECT * FROM notifications WHERE state = '` + warehouse.NotificationWaiting + `'"`
 
 func newNotify(a *app) *cobra.Command {
 	return newGroup(&cobra.Command{
@@ -37,7 +37,7 @@ func newNotify(a *app) *cobra.Command {
 }
 
 func newNotifyTest(a *app) *cobra.Command {
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:   "test [RECEIVER]",
 		Short: "Send a message to the receivers, or to one",
@@ -50,11 +50,11 @@ Exit codes: 0 all accepted it; 1 at least one did not; 2 usage or configuration.
 			return testReceivers(cmd.Context(), a, strings.Join(args, ""), format.value)
 		},
 	}
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
-func testReceivers(ctx context.Context, a *app, name, format string) error {
+func testReceivers(ctx context.Context, a *app, name string, format output.Format) error {
 	cfg, err := a.readConfigAs(config.Source{NeedReceivers: true})
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func testReceivers(ctx context.Context, a *app, name, format string) error {
 
 func newNotifyList(a *app) *cobra.Command {
 	var limit int
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:   "list [RECEIVER]",
 		Short: "List the messages that were sent or are waiting",
@@ -111,11 +111,11 @@ func newNotifyList(a *app) *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, 20, "messages")
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
-func listNotifications(ctx context.Context, a *app, receiver string, limit int, format string) error {
+func listNotifications(ctx context.Context, a *app, receiver string, limit int, format output.Format) error {
 	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		if err := w.CheckSchema(ctx); err != nil {
 			return err
@@ -128,10 +128,10 @@ func listNotifications(ctx context.Context, a *app, receiver string, limit int, 
 	})
 }
 
-func printNotifications(a *app, format string, all []warehouse.Notification) error {
+func printNotifications(a *app, format output.Format, all []warehouse.Notification) error {
 	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"},
 		output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
-	if format != "table" {
+	if format != output.Table {
 		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"},
 			output.Column{Name: "streams"}, output.Column{Name: "text"},
 			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
@@ -139,7 +139,7 @@ func printNotifications(a *app, format string, all []warehouse.Notification) err
 	var rows [][]any
 	for _, n := range all {
 		row := []any{output.Time(n.At), n.Receiver, n.Title, n.State, uint64(n.Attempts), n.Error}
-		if format != "table" {
+		if format != output.Table {
 			next, ended := time.Time{}, time.Time{}
 			if n.State == warehouse.NotificationWaiting {
 				next = n.NextAt

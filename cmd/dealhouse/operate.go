@@ -181,7 +181,7 @@ func printActed(to io.Writer, acted web.Acted) error {
 
 func newOperateLog(a *app) *cobra.Command {
 	var limit int
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "List what operators did",
@@ -195,11 +195,11 @@ func newOperateLog(a *app) *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, 20, "actions")
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
-func listActions(ctx context.Context, a *app, limit int, format string) error {
+func listActions(ctx context.Context, a *app, limit int, format output.Format) error {
 	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		all, err := w.Actions(ctx, limit)
 		if err != nil {
@@ -209,7 +209,7 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"},
 			optional(output.Count("deletes")), {Name: "reason", Optional: true},
 		}
-		if format == "table" {
+		if format == output.Table {
 			columns[0].Human = output.TimeCell
 		} else {
 			columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
@@ -217,7 +217,7 @@ func listActions(ctx context.Context, a *app, limit int, format string) error {
 		var rows [][]any
 		for _, x := range all {
 			row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
-			if format != "table" {
+			if format != output.Table {
 				var run any
 				if x.RunID != uuid.Nil {
 					run = x.RunID.String()

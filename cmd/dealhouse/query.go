@@ -43,7 +43,7 @@ const queryExample = `  dealhouse query "SELECT account, status, count() FROM tr
 
 // queryCommand is what its flags say.
 type queryCommand struct {
-	format         *choice
+	format         *choice[output.Format]
 	withoutSandbox bool
 	limits         *limits
 }
@@ -66,7 +66,7 @@ func newQuery(a *app) *cobra.Command {
 			return c.run(cmd.Context(), a, args[0])
 		},
 	}
-	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.JSONLines, output.CSV)
 	cmd.Flags().BoolVar(&c.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
 	c.limits = limitFlags(cmd, false)
 	return cmd
@@ -121,7 +121,8 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 
 // queryTask is one query and how its result is printed.
 type queryTask struct {
-	SQL, Output string
+	SQL    string
+	Output output.Format
 }
 
 func (q queryTask) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
@@ -149,7 +150,7 @@ func statement(sql string) (string, error) {
 }
 
 // printQuery runs a statement through the read-only door and prints its rows as they come.
-func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format, sql string) (err error) {
+func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format output.Format, sql string) (err error) {
 	rows, err := w.ReadOnly().Query(ctx, sql)
 	if err != nil {
 		return sqlError(err)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/config"
 	"dealhouse/internal/enginetest"
 )
 
@@ -97,12 +95,5 @@ func (u *user) ask(t *testing.T, sql string, done map[string]int) {
 	}
 	if u.truth != nil && u.truth.check(t, sql, rows) {
 		done["checked"]++
-	}
-}
-
-// TestStreamNames ties the configuration's names to the catalog's: neither package imports the other.
-func TestStreamNames(t *testing.T) {
-	if !slices.Equal(config.StreamNames(), catalog.Names()) {
-		t.Errorf("the configuration has %v, the catalog %v", config.StreamNames(), catalog.Names())
 	}
 }

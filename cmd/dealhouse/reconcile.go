@@ -73,7 +73,8 @@ type reconcileCommand struct {
 	payout         int64
 	onePayout      bool
 	fail           bool
-	format, list   *choice
+	format         *choice[output.Format]
+	list           *choice[string]
 }
 
 // rows returns the kind of rows of the CSV. For a single payout the default is its transactions.
@@ -107,8 +108,8 @@ func newReconcile(a *app) *cobra.Command {
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
 	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a), newReconcilePacket(a))
-	c.format = outputFlag(cmd, "table", "json", "csv", "html")
-	c.list = &choice{"", report.Lists()}
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
+	c.list = &choice[string]{"", report.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
 	complete(cmd, "list", report.Lists())
 	return cmd
@@ -138,7 +139,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	switch {
-	case c.list.value != "" && c.format.value != "csv":
+	case c.list.value != "" && c.format.value != output.CSV:
 		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
 	case c.list.value == report.ListTransactions() && !c.onePayout:
 		return usagef("--list transactions needs --payout ID; --list exceptions lists those of all payouts that are worth more or less than was paid")
@@ -148,7 +149,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	f.OverdueAfter, f.Tolerances = cfg.Finance.OverdueAfter, cfg.Finance.Tolerances
-	f.WithoutTransactions = c.format.value == "csv"
+	f.WithoutTransactions = c.format.value == output.CSV
 	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
@@ -180,13 +181,13 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-func printReconciliation(to io.Writer, format, list string, r report.Reconciliation) error {
+func printReconciliation(to io.Writer, format output.Format, list string, r report.Reconciliation) error {
 	switch format {
-	case "json":
+	case output.JSON:
 		return r.WriteJSON(to)
-	case "csv":
+	case output.CSV:
 		return r.WriteCSV(to, list)
-	case "html":
+	case output.HTML:
 		return r.WriteHTML(to)
 	}
 	return printReconciliationTables(to, r)
@@ -275,7 +276,7 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 		if t.title != "" {
 			fmt.Fprintf(to, "\n%s\n\n", t.title)
 		}
-		if err := output.Print("table", to, t.columns, t.rows); err != nil {
+		if err := output.Print(output.Table, to, t.columns, t.rows); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	osuser "os/user"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const ackLong = `Marks what dealhouse reconcile found about a payout as known, and records who did so, when, why, and for
@@ -34,7 +34,7 @@ const ackExample = `  dealhouse reconcile ack --payout 102 --reason expected
 type ackCommand struct {
 	account, kind, currency, note, by string
 	payout, tolerance                 int64
-	reason                            *choice
+	reason                            *choice[string]
 }
 
 func newReconcileAck(a *app) *cobra.Command {
@@ -62,7 +62,7 @@ func newReconcileAck(a *app) *cobra.Command {
 	flags.StringVar(&c.by, "by", "", "`name` of the person who acknowledges it (default: the user of this process)")
 	flags.Int64Var(&c.tolerance, "tolerance", 0,
 		"by how many of the smallest `units` of the currency the amounts may move")
-	c.reason = &choice{"", codes}
+	c.reason = &choice[string]{"", codes}
 	flags.Var(c.reason, "reason", c.reason.list())
 	complete(cmd, "reason", codes)
 	completeAccounts(cmd, a)
@@ -76,8 +76,8 @@ func (c *ackCommand) check() error {
 		return usagef("say which payout with --payout: `dealhouse reconcile` lists them")
 	case c.reason.value == "":
 		return usagef("say why with --reason: %s", c.reason.list())
-	case c.reason.value == "other" && c.note == "":
-		return usagef("--reason other needs a --note")
+	case report.NeedsNote(c.reason.value) && c.note == "":
+		return usagef("--reason %s needs a --note", c.reason.value)
 	case c.tolerance < 0:
 		return usagef("--tolerance must not be below 0")
 	}
@@ -124,14 +124,14 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	for _, k := range all {
 		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By),
-			visible.Line(report.Acknowledged(k)), strings.ReplaceAll(k.Reason, "_", " "))
+			visible.Line(report.Acknowledged(k)), wording.Spaced(k.Reason))
 	}
 	return nil
 }
 
 func newReconcileAcks(a *app) *cobra.Command {
 	var account string
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:     "acks",
 		Short:   "List acknowledgements, the newest first",
@@ -150,11 +150,11 @@ func newReconcileAcks(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
 	completeAccounts(cmd, a)
-	format = outputFlag(cmd, "table", "json", "csv")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
-func printAcknowledgements(a *app, format string, all []warehouse.Acknowledgement) error {
+func printAcknowledgements(a *app, format output.Format, all []warehouse.Acknowledgement) error {
 	columns := []output.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true},
 		{Name: "kind"}, {Name: "currency"}, amountColumn("amount"),
 		output.Count("entries"), amountColumn("tolerance"), {Name: "reason"}, {Name: "note"}}

@@ -132,7 +132,7 @@ type rejectsCommand struct {
 	rejectChoice
 	all    bool
 	limit  int
-	format *choice
+	format *choice[output.Format]
 }
 
 func newRejects(a *app) *cobra.Command {
@@ -150,7 +150,7 @@ func newRejects(a *app) *cobra.Command {
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.all, "all", false, "include what is loaded or superseded")
 	limitFlag(cmd, &c.limit, 50, "rejected records and values")
-	c.format = outputFlag(cmd, "table", "json", "jsonl", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.JSONLines, output.CSV)
 	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
@@ -186,12 +186,12 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 // widestRaw bounds what a table shows of a record.
 const widestRaw = 100
 
-func printRejects(to io.Writer, format string, found []warehouse.Rejected) error {
+func printRejects(to io.Writer, format output.Format, found []warehouse.Rejected) error {
 	columns := []output.Column{
 		{Name: "read_at"}, {Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "field"}, {Name: "reason"},
 		{Name: "state"}, {Name: "raw"},
 	}
-	if format == "table" {
+	if format == output.Table {
 		columns[0] = output.Column{Name: "read", Human: output.TimeCell}
 		columns[7].Human = func(v any) string { return output.Cut(output.Plain(v), widestRaw) }
 		columns = slices.Insert(columns, 7, output.Count("times"))
@@ -203,13 +203,13 @@ func printRejects(to io.Writer, format string, found []warehouse.Rejected) error
 	var rows [][]any
 	for _, x := range found {
 		row := []any{output.Time(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
-		if format == "table" {
+		if format == output.Table {
 			row = slices.Insert(row, 7, any(x.Times))
 		} else {
 			row = append(row, x.RunID.String(), uint64(x.Page), output.Time(x.SeenAt), output.TimeAt(x.SettledAt), x.Times,
 				output.Time(x.FirstSeen), x.LastRunID.String())
 		}
-		if raw := json.RawMessage(x.Raw); format != "table" && format != "csv" && json.Valid(raw) {
+		if raw := json.RawMessage(x.Raw); format != output.Table && format != output.CSV && json.Valid(raw) {
 			row[7] = raw
 		}
 		rows = append(rows, row)

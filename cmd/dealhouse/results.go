@@ -14,14 +14,14 @@ import (
 )
 
 // printResults prints how the runs of a sync ended.
-func printResults(to io.Writer, format string, results []syncer.Result) error {
+func printResults(to io.Writer, format output.Format, results []syncer.Result) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
 		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"),
 		output.Count("unchanged"),
 		optional(output.Count("rejected")), output.Count("pages"), output.Duration(format), {Name: "outcome"},
 	}
-	if format != "table" {
+	if format != output.Table {
 		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"},
 			output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
 			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"},
@@ -35,7 +35,7 @@ func printResults(to io.Writer, format string, results []syncer.Result) error {
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, t.Rejected, t.Pages,
 			runTime(r.Record).Seconds(), outcomeWord(r),
 		}
-		if format != "table" {
+		if format != output.Table {
 			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter),
 				output.Time(r.Record.Watermark),
 				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err))

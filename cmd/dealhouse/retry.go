@@ -40,7 +40,7 @@ const retryExample = `  dealhouse rejects retry --dry-run     count what would b
 type retryCommand struct {
 	rejectChoice
 	dryRun bool
-	format *choice
+	format *choice[output.Format]
 }
 
 func newRejectsRetry(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 	}
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what would be loaded, but change nothing")
-	c.format = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
@@ -107,12 +107,12 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	return a.printFailures(ctx, svc, results)
 }
 
-func printRetries(to io.Writer, format string, results []syncer.Result, records []syncer.RetryRecord) error {
+func printRetries(to io.Writer, format output.Format, results []syncer.Result, records []syncer.RetryRecord) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, output.Count("tried"), output.Count("loaded"), output.Count("rejected"),
 		output.Count("superseded"), output.Duration(format), {Name: "outcome"},
 	}
-	if format != "table" {
+	if format != output.Table {
 		columns = append(columns, output.Column{Name: "inserted"}, output.Column{Name: "updated"},
 			output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "error"})
 	}
@@ -122,7 +122,7 @@ func printRetries(to io.Writer, format string, results []syncer.Result, records 
 			r.Account, r.Stream, uint64(r.Tried), uint64(r.Loaded), uint64(r.Rejected), uint64(r.Superseded),
 			runTime(r.RunRecord).Seconds(), outcomeWord(results[i]),
 		}
-		if format != "table" {
+		if format != output.Table {
 			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), output.Time(r.StartedAt),
 				errorText(results[i].Err))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/wording"
 )
@@ -96,36 +97,46 @@ func plainly(err error) error {
 }
 
 // choice is a flag that takes one of a few words.
-type choice struct {
-	value   string
-	allowed []string
+type choice[T ~string] struct {
+	value   T
+	allowed []T
 }
 
 // String is the value.
-func (c *choice) String() string { return c.value }
+func (c *choice[T]) String() string { return string(c.value) }
 
 // Type stands for the value in help texts.
-func (c *choice) Type() string { return "word" }
+func (c *choice[T]) Type() string { return "word" }
 
 // Set accepts what is allowed.
-func (c *choice) Set(value string) error {
-	if !slices.Contains(c.allowed, value) {
+func (c *choice[T]) Set(value string) error {
+	if !slices.Contains(c.allowed, T(value)) {
 		return fmt.Errorf("want %s", c.list())
 	}
-	c.value = value
+	c.value = T(value)
 	return nil
 }
 
-func (c *choice) list() string {
-	last := len(c.allowed) - 1
-	return strings.Join(c.allowed[:last], ", ") + " or " + c.allowed[last]
+// words are what is allowed.
+func (c *choice[T]) words() []string {
+	words := make([]string, len(c.allowed))
+	for i, w := range c.allowed {
+		words[i] = string(w)
+	}
+	return words
+}
+
+func (c *choice[T]) list() string {
+	words := c.words()
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // outputFlag adds --output to a command that prints a table.
-func outputFlag(cmd *cobra.Command, allowed ...string) *choice {
-	c := &choice{allowed[0], allowed}
+func outputFlag(cmd *cobra.Command, allowed ...output.Format) *choice[output.Format] {
+	c := &choice[output.Format]{allowed[0], allowed}
 	cmd.Flags().VarP(c, "output", "o", "form of the result: "+c.list())
-	complete(cmd, "output", allowed)
+	complete(cmd, "output", c.words())
 	return c
 }
 

@@ -97,12 +97,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, r.warehouse.Close()) }()
 	o.Share(r.warehouse, true)
 	signal.Notify(r.hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
-	return r.run(ctx)
+	return r.serve(ctx)
 }
 
-// run runs the daemon on the warehouse that was opened, with all that is beside it: notifications, exports and the
+// serve runs the daemon on the warehouse that was opened, with all that is beside it: notifications, exports and the
 // HTTP server.
-func (r *daemonRun) run(ctx context.Context) (err error) {
+func (r *daemonRun) serve(ctx context.Context) (err error) {
 	r.planner.Warehouse = r.warehouse
 	var d *daemon.Daemon
 	if r.planner.Notifier, err = notify.New(notify.Options{

@@ -36,7 +36,7 @@ const runsExample = `  dealhouse runs
 // runsCommand is what its flags say.
 type runsCommand struct {
 	filter warehouse.RunFilter
-	format *choice
+	format *choice[output.Format]
 }
 
 func newRuns(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ func newRuns(a *app) *cobra.Command {
 	limitFlag(cmd, &c.filter.Limit, 20, "runs")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
-	c.format = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
@@ -79,8 +79,8 @@ func (c runsCommand) run(ctx context.Context, a *app) error {
 	})
 }
 
-func printRuns(to io.Writer, format string, records []warehouse.RunRecord) error {
-	if format == "table" {
+func printRuns(to io.Writer, format output.Format, records []warehouse.RunRecord) error {
+	if format == output.Table {
 		return printRunsTable(to, records)
 	}
 	columns := []output.Column{
@@ -125,7 +125,7 @@ func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 	columns := []output.Column{
 		{Name: "started", Human: minuteCell}, {Name: "account", Elastic: narrow}, {Name: "stream"}, {Name: "mode"},
 		output.Count("read"), {Name: "changes", Right: true, Optional: true},
-		output.Duration("table"), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
+		output.Duration(output.Table), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
 	}
 	var rows [][]any
 	shown := map[string]bool{}
@@ -140,7 +140,7 @@ func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 			strings.Join(notes, "; "),
 		})
 	}
-	return output.Print("table", to, columns, rows)
+	return output.Print(output.Table, to, columns, rows)
 }
 
 // runNotes say what a run left undone, and why it failed. An error that a run further up had too is not repeated.

@@ -34,8 +34,15 @@ const schemaExample = `  dealhouse schema transactions
   dealhouse schema --output dbt > models/staging/dealhouse/sources.yml
   dealhouse schema --output odcs > dealhouse.odcs.yaml`
 
+// Formats that only a schema has.
+const (
+	asMarkdown output.Format = "markdown"
+	asDBT      output.Format = "dbt"
+	asODCS     output.Format = "odcs"
+)
+
 func newSchema(a *app) *cobra.Command {
-	var format *choice
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:               "schema [VIEW...]",
 		Short:             "Explain every view and column",
@@ -47,11 +54,11 @@ func newSchema(a *app) *cobra.Command {
 			return explainSchema(cmd.Context(), a, args, format.value)
 		},
 	}
-	format = outputFlag(cmd, "table", "markdown", "json", "dbt", "odcs")
+	format = outputFlag(cmd, output.Table, asMarkdown, output.JSON, asDBT, asODCS)
 	return cmd
 }
 
-func explainSchema(ctx context.Context, a *app, names []string, format string) error {
+func explainSchema(ctx context.Context, a *app, names []string, format output.Format) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		views, err := w.Dictionary(ctx)
 		if err != nil {
@@ -64,21 +71,21 @@ func explainSchema(ctx context.Context, a *app, names []string, format string) e
 			return err
 		}
 		switch format {
-		case "dbt", "odcs":
+		case asDBT, asODCS:
 			promised, err := newContract(cfg, views, time.Now())
 			if err != nil {
 				return err
 			}
-			if format == "dbt" {
+			if format == asDBT {
 				return promised.WriteDBT(a.stdout)
 			}
 			return promised.WriteODCS(a.stdout)
-		case "json":
+		case output.JSON:
 			enc := json.NewEncoder(a.stdout)
 			enc.SetEscapeHTML(false)
 			enc.SetIndent("", "  ")
 			return enc.Encode(views)
-		case "markdown":
+		case asMarkdown:
 			return writeDictionary(a.stdout, views)
 		}
 		columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"},
@@ -89,7 +96,7 @@ func explainSchema(ctx context.Context, a *app, names []string, format string) e
 				rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
 			}
 		}
-		return output.Print("table", a.stdout, columns, rows)
+		return output.Print(output.Table, a.stdout, columns, rows)
 	})
 }
 

@@ -43,8 +43,8 @@ const settlementsExample = `  dealhouse settlements
 
 func newSettlements(a *app) *cobra.Command {
 	var account string
-	list := &choice{report.ListThreeWay, report.ThreeWayLists()}
-	var format *choice
+	list := &choice[string]{report.ListThreeWay, report.ThreeWayLists()}
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:     "settlements",
 		Short:   "Compare payouts with what reached the bank",
@@ -52,7 +52,7 @@ func newSettlements(a *app) *cobra.Command {
 		Example: settlementsExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("list") && format.value != "csv" {
+			if cmd.Flags().Changed("list") && format.value != output.CSV {
 				return usagef("--list chooses the rows of --output csv")
 			}
 			return printSettlements(cmd.Context(), a, account, format.value, list.value)
@@ -62,12 +62,12 @@ func newSettlements(a *app) *cobra.Command {
 	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
 	complete(cmd, "list", list.allowed)
 	completeAccounts(cmd, a)
-	format = outputFlag(cmd, "table", "json", "csv", "html")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
 	cmd.AddCommand(newSettlementsImport(a))
 	return cmd
 }
 
-func printSettlements(ctx context.Context, a *app, account, format, list string) error {
+func printSettlements(ctx context.Context, a *app, account string, format output.Format, list string) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		t, err := report.NewThreeWay(ctx, w, account)
 		if err != nil {
@@ -79,11 +79,11 @@ func printSettlements(ctx context.Context, a *app, account, format, list string)
 			}
 		}
 		switch format {
-		case "json":
+		case output.JSON:
 			return t.WriteJSON(a.stdout)
-		case "html":
+		case output.HTML:
 			return t.WriteHTML(a.stdout)
-		case "csv":
+		case output.CSV:
 			return t.WriteCSV(a.stdout, list)
 		}
 		return printThreeWay(a.stdout, t)
@@ -108,8 +108,8 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
 	}
 	if len(payouts) > 0 {
-		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"},
-			amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
+		err := output.Print(output.Table, to, []output.Column{{Name: "account"}, {Name: "payout", Right: true},
+			{Name: "currency"}, amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
 			amountColumn("fees"), amountColumn("converted"), amountColumn("outstanding"), {Name: "state"}, {Name: "settlements"},
 			{Name: "what to do"}}, payouts)
 		if err != nil {
@@ -118,7 +118,7 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 		fmt.Fprintln(to)
 	}
 	if len(settlements) > 0 {
-		err := output.Print("table", to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
+		err := output.Print(output.Table, to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
 			{Name: "currency"}, amountColumn("amount"), amountColumn("fee"),
 			{Name: "converted from", Right: true}, {Name: "payouts"}, {Name: "text"}, {Name: "what to do"}}, settlements)
 		if err != nil {

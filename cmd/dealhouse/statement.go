@@ -93,9 +93,9 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
-	list := &choice{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing, listForecast,
-		listDue, listBacktest}}
-	var format *choice
+	list := &choice[string]{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing,
+		listForecast, listDue, listBacktest}}
+	var format *choice[output.Format]
 	cmd := &cobra.Command{
 		Use:     "statement",
 		Short:   "Print what happened to the cashback of an account in a month",
@@ -103,7 +103,7 @@ func newStatement(a *app) *cobra.Command {
 		Example: statementExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("list") && format.value != "csv" {
+			if cmd.Flags().Changed("list") && format.value != output.CSV {
 				return usagef("--list chooses the rows of --output csv")
 			}
 			return printStatement(cmd.Context(), a, f, format.value, list.value)
@@ -112,23 +112,23 @@ func newStatement(a *app) *cobra.Command {
 	f.add(cmd, a)
 	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
 	complete(cmd, "list", list.allowed)
-	format = outputFlag(cmd, "table", "json", "csv", "html")
+	format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
 	return cmd
 }
 
-func printStatement(ctx context.Context, a *app, f monthFlags, format, list string) error {
+func printStatement(ctx context.Context, a *app, f monthFlags, format output.Format, list string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
-		if format == "csv" && list == listChanges {
+		if format == output.CSV && list == listChanges {
 			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
 		}
-		if format == "csv" && (list == listOpening || list == listClosing) {
+		if format == output.CSV && (list == listOpening || list == listClosing) {
 			return report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout)
 		}
-		if format == "csv" && list == listDue {
+		if format == output.CSV && list == listDue {
 			return report.WriteDueCSV(ctx, w, account, month, a.stdout)
 		}
 		s, err := report.NewStatement(ctx, w, account, month)
@@ -141,17 +141,17 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format, list stri
 			}
 		}
 		switch {
-		case format == "json":
+		case format == output.JSON:
 			return s.WriteJSON(a.stdout)
-		case format == "html":
+		case format == output.HTML:
 			return s.WriteHTML(a.stdout)
-		case format == "csv" && list == listAges:
+		case format == output.CSV && list == listAges:
 			return s.WriteAgesCSV(a.stdout)
-		case format == "csv" && list == listForecast:
+		case format == output.CSV && list == listForecast:
 			return s.WriteForecastCSV(a.stdout)
-		case format == "csv" && list == listBacktest:
+		case format == output.CSV && list == listBacktest:
 			return s.WriteBacktestCSV(a.stdout)
-		case format == "csv":
+		case format == output.CSV:
 			return s.WriteCSV(a.stdout)
 		}
 		return printStatementTables(a.stdout, s)
@@ -163,7 +163,8 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	fmt.Fprintf(to, "Statement of %s, %s\n", visible.Line(s.Account), s.Month.Format("January 2006"))
 	for _, c := range s.Currencies {
 		row := func(name string, n any, b finance.Balance) []any {
-			return []any{name, n, c.Money(b, "pending"), c.Money(b, "confirmed"), c.Money(b, "settled"), c.Money(b, "total")}
+			t := c.Text(b)
+			return []any{name, n, t.Pending, t.Confirmed, t.Settled, t.Total}
 		}
 		rows := [][]any{row("Opening balance", "", c.Opening)}
 		for _, e := range c.Entries {
@@ -172,22 +173,22 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		rows = append(rows, row("Closing balance", "", c.Closing))
 		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
 		amount := alignedColumn
-		err := output.Print("table", to, []output.Column{{Name: "entry"}, output.Count("transactions"), amount("pending"),
-			amount("confirmed"), amount("after payment"), amount("total")}, rows)
+		err := output.Print(output.Table, to, []output.Column{{Name: "entry"}, output.Count("transactions"),
+			amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err
 		}
 		var ages [][]any
 		for i, b := range c.Ages {
 			if !b.Pending.IsZero() || !b.Confirmed.IsZero() {
-				ages = append(ages, []any{report.AgeTitles()[i], c.Money(b, "pending"), c.Money(b, "confirmed"),
-					c.Money(b, "unpaid")})
+				t := c.Text(b)
+				ages = append(ages, []any{report.AgeTitles()[i], t.Pending, t.Confirmed, t.Unpaid})
 			}
 		}
 		if len(ages) > 0 {
 			fmt.Fprintln(to)
-			if err := output.Print("table", to, []output.Column{{Name: "unpaid, by age of the sale"}, amount("pending"),
-				amount("confirmed"), amount("total")}, ages); err != nil {
+			if err := output.Print(output.Table, to, []output.Column{{Name: "unpaid, by age of the sale"},
+				amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
 				return err
 			}
 		}
@@ -216,7 +217,7 @@ func printForecast(to io.Writer, c report.CurrencyStatement) error {
 	}
 	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
 	fmt.Fprintln(to)
-	return output.Print("table", to, []output.Column{{Name: "next payouts"}, output.Count("transactions"),
+	return output.Print(output.Table, to, []output.Column{{Name: "next payouts"}, output.Count("transactions"),
 		right("pending"), right("rate"), right("confirmed"), right("rate"),
 		right("forecast"), {Name: "off in the past"}}, rows)
 }

@@ -48,7 +48,7 @@ const widestScope = 60
 
 // statusCommand is what its flags say.
 type statusCommand struct {
-	format   *choice
+	format   *choice[output.Format]
 	watch    bool
 	interval time.Duration
 }
@@ -75,7 +75,7 @@ func newStatus(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&c.watch, "watch", false, "show it again and again, until Ctrl-C")
 	cmd.Flags().DurationVar(&c.interval, "interval", 2*time.Second, "how often, with --watch")
-	c.format = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	return cmd
 }
 
@@ -96,14 +96,14 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 		func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
 }
 
-func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
+func printStatus(to io.Writer, format output.Format, all []warehouse.StreamStatus,
 	scope func(warehouse.StreamStatus) string) error {
 	columns := []output.Column{
 		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
 		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"},
 		{Name: "scope", Optional: true}, {Name: "last_error", Optional: true},
 	}
-	if format == "table" {
+	if format == output.Table {
 		now := time.Now()
 		for _, s := range all {
 			if !s.Now.IsZero() { // that of a stream which never ran
@@ -134,7 +134,7 @@ func printStatus(to io.Writer, format string, all []warehouse.StreamStatus,
 		}
 		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag, output.TimeAt(s.Watermark),
 			output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
-		if format == "table" {
+		if format == output.Table {
 			row = slices.Delete(row, 7, 8)
 		}
 		rows = append(rows, row)

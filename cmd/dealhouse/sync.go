@@ -12,6 +12,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/notify"
+	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/telemetry"
@@ -59,7 +60,7 @@ type syncCommand struct {
 	selected                      service.Selection
 	full, dryRun, allowMassDelete bool
 	pushGateway, metricsTextfile  string
-	format                        *choice
+	format                        *choice[output.Format]
 }
 
 func newSync(a *app) *cobra.Command {
@@ -78,7 +79,7 @@ func newSync(a *app) *cobra.Command {
 				if cmd.Flags().Changed("output") {
 					return usagef("--json is short for --output json: give one of them")
 				}
-				c.format.value = "json"
+				c.format.value = output.JSON
 			}
 			return c.run(cmd.Context(), a)
 		},
@@ -91,7 +92,7 @@ func newSync(a *app) *cobra.Command {
 	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
 	flags.StringVar(&c.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
 	completeAccounts(cmd, a)
-	c.format = outputFlag(cmd, "table", "json", "csv")
+	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
 	flags.BoolVar(&asJSON, "json", false, "short for --output json")
 	return cmd
 }

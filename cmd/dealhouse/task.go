@@ -13,6 +13,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/launch"
+	"dealhouse/internal/warehouse"
 )
 
 // task is what a process of its own does with the embedded warehouse: it queries or serves it.
@@ -105,7 +106,7 @@ func (a *app) runReceived(ctx context.Context) error {
 
 // run opens the warehouse and does the task.
 func (t task) run(ctx context.Context, a *app, dir string, listener net.Listener) (err error) {
-	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + dir), Database: t.Database}}
+	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret(warehouse.EmbeddedScheme + dir), Database: t.Database}}
 	o := a.access()
 	o.Limits = t.Limits
 	w, err := access.New(o).Alone(ctx, cfg)

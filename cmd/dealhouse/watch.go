@@ -49,14 +49,14 @@ func (c statusCommand) show(to io.Writer, screen *output.Console, text string, b
 	if busy {
 		head += "  another process has the embedded warehouse; this is the status before"
 	}
-	if screen.Live() && c.format.value == "table" {
+	if screen.Live() && c.format.value == output.Table {
 		screen.Show(append([]string{head, ""}, strings.Split(strings.TrimRight(text, "\n"), "\n")...))
 		return nil
 	}
 	if busy {
 		return nil
 	}
-	if c.format.value == "table" {
+	if c.format.value == output.Table {
 		text = head + "\n" + text + "\n"
 	}
 	_, err := fmt.Fprint(to, text)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 )
 
@@ -217,14 +218,14 @@ func TestCronJobs(t *testing.T) {
 			t.Fatalf("%s runs %v", j.Name, args)
 		}
 		for _, arg := range args[1:] {
-			if slices.Contains(config.StreamNames(), arg) {
+			if slices.Contains(catalog.Names(), arg) {
 				loaded[arg] = true
 			} else if !strings.HasPrefix(arg, "--") {
 				t.Errorf("%s loads %q, which is no stream", j.Name, arg)
 			}
 		}
 	}
-	if len(loaded) != len(config.StreamNames()) {
+	if len(loaded) != len(catalog.Names()) {
 		t.Errorf("the jobs load %v only", loaded)
 	}
 }

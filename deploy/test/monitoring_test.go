@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"dealhouse/internal/config"
+	"dealhouse/internal/catalog"
 )
 
 var update = flag.Bool("update", false, "write the PrometheusRule anew, of the rules of Prometheus")
@@ -162,7 +162,7 @@ func TestAlertSettings(t *testing.T) {
 	dir := copied(t)
 	file := filepath.Join(dir, "kubernetes", "components", "prometheusrule", "kustomization.yaml")
 	component := strings.Replace(read(t, file), "http://127.0.0.1:9090/user/RUNBOOK.md", address, 1)
-	for i, stream := range config.StreamNames() {
+	for i, stream := range catalog.Names() {
 		limit := fmt.Sprint(1234567 + i)
 		want[stream] = "vector(" + limit + ")"
 		values += "    " + stream + ": " + limit + "\n"

@@ -68,24 +68,25 @@ func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool)
 			return nil, err
 		}
 	}
-	if w, err := o.join(ctx, cfg, lasting, -1); w != nil || err != nil {
+	once := warehouse.Options{NoRetry: true}
+	if w, err := o.join(ctx, cfg, lasting, once); w != nil || err != nil {
 		return w, err
 	}
-	return o.open(ctx, cfg, -1)
+	return o.open(ctx, cfg, once)
 }
 
 // OrCreate opens the warehouse for a command that writes, and creates it if it does not exist.
 func (o *Opener) OrCreate(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	if w, err := o.join(ctx, cfg, throughDaemon, patienceOf(cfg)); w != nil || err != nil {
+	if w, err := o.join(ctx, cfg, throughDaemon, asConfigured(cfg)); w != nil || err != nil {
 		return w, err
 	}
-	return o.open(ctx, cfg, patienceOf(cfg))
+	return o.open(ctx, cfg, asConfigured(cfg))
 }
 
 // Alone opens the warehouse for a command that must open an embedded one itself, and not through another process. It
 // creates one that does not exist.
 func (o *Opener) Alone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	w, err := o.open(ctx, cfg, patienceOf(cfg))
+	w, err := o.open(ctx, cfg, asConfigured(cfg))
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && errors.Is(err, chdb.ErrLocked) {
 		err = cmp.Or(MustBeFree(ctx, dir), err)
 	}
@@ -94,21 +95,18 @@ func (o *Opener) Alone(ctx context.Context, cfg *config.Config) (*warehouse.Ware
 
 // Restoring opens the embedded warehouse in a folder that is being restored into.
 func (o *Opener) Restoring(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: -1, Restoring: true})
+	return o.connect(ctx, cfg, warehouse.Options{NoRetry: true, Restoring: true})
 }
 
 // Join opens an embedded warehouse, to read it, that another process has open and shares. Both results are nil if none
 // does.
 func (o *Opener) Join(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	return o.join(ctx, cfg, throughAnybody, -1)
+	return o.join(ctx, cfg, throughAnybody, warehouse.Options{NoRetry: true})
 }
 
-// patienceOf returns how long a command that writes retries a statement.
-func patienceOf(cfg *config.Config) time.Duration {
-	if cfg.Warehouse.MaxRetryElapsed == 0 {
-		return -1 // configured so: no second attempt
-	}
-	return cfg.Warehouse.MaxRetryElapsed
+// asConfigured are the options of a command that writes: it retries a statement for as long as the configuration says.
+func asConfigured(cfg *config.Config) warehouse.Options {
+	return warehouse.Options{MaxRetryElapsed: cfg.Warehouse.MaxRetryElapsed, NoRetry: cfg.Warehouse.MaxRetryElapsed == 0}
 }
 
 // By whom a command may work with an embedded warehouse that another process has open (access-1).
@@ -119,7 +117,7 @@ const (
 
 // join opens an embedded warehouse that another process has open and shares. Both results are nil where nobody does.
 func (o *Opener) join(ctx context.Context, cfg *config.Config, lasting bool,
-	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+	x warehouse.Options) (*warehouse.Warehouse, error) {
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
 		return nil, nil //nolint:nilnil // nobody to join is no error
@@ -138,7 +136,8 @@ func (o *Opener) join(ctx context.Context, cfg *config.Config, lasting bool,
 	}
 	o.options.Logger.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid",
 		guest.PID())
-	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed, Guest: guest})
+	x.Guest = guest
+	return o.connect(ctx, cfg, x)
 }
 
 // sharing is the log level of the message that a command works through another process. Users know that of a daemon.
@@ -150,14 +149,13 @@ func sharing(g *chdb.Guest) slog.Level {
 }
 
 // open opens the warehouse, and checks that it answers and that this version can work with it.
-func (o *Opener) open(ctx context.Context, cfg *config.Config,
-	maxRetryElapsed time.Duration) (*warehouse.Warehouse, error) {
+func (o *Opener) open(ctx context.Context, cfg *config.Config, x warehouse.Options) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := o.options.Confine(ctx, dir, cfg.Lineage.File); err != nil {
 			return nil, err
 		}
 	}
-	return o.connect(ctx, cfg, warehouse.Options{MaxRetryElapsed: maxRetryElapsed})
+	return o.connect(ctx, cfg, x)
 }
 
 // connect opens the warehouse with the options that are the same for every command, and checks that it answers.

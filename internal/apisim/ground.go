@@ -38,6 +38,14 @@ type departure struct {
 	raw       []byte // as it was last served
 }
 
+// generatedCode returns the code of an item, or false if it is not listed, or comes from a script.
+func generatedCode(src interface{ code(uint32) (uint64, bool) }, item uint32) (uint64, bool) {
+	if item&scriptedBit != 0 {
+		return 0, false
+	}
+	return src.code(item)
+}
+
 // ground returns a stream of an organization as a list that can move, with a script that no other moment shares. For a
 // stream that never changes, the error is ErrUnknown.
 func (w *world) ground(stream, org string) (*endpoint, ground, error) {
@@ -86,23 +94,16 @@ func (l listGround) find(s spot) (uint32, bool)     { return l.listing.find(s.id
 
 func (l listGround) render(dst []byte, item uint32, st *style) []byte { return l.record(dst, item, st) }
 
-func (l listGround) code(item uint32) (uint64, bool) {
-	if item&scriptedBit != 0 {
-		return 0, false
-	}
-	return l.src.code(item)
-}
-
 func (l listGround) withdraw(item uint32) departure {
 	d := departure{spot: l.spot(item)}
-	d.code, d.generated = l.code(item)
+	d.code, d.generated = generatedCode(l.src, item)
 	l.leave(item)
 	l.script.withdraw(item, d.code)
 	return d
 }
 
 func (l listGround) swap(item uint32, rec *scriptedRecord) {
-	code, _ := l.code(item)
+	code, _ := generatedCode(l.src, item)
 	l.leave(item)
 	l.enter(l.script.swap(item, code, rec))
 }
@@ -176,22 +177,15 @@ func (f feedGround) render(dst []byte, item uint32, st *style) []byte {
 	return f.record(dst, f.position(item), st)
 }
 
-func (f feedGround) code(item uint32) (uint64, bool) {
-	if item&scriptedBit != 0 {
-		return 0, false
-	}
-	return f.src.code(item)
-}
-
 func (f feedGround) withdraw(item uint32) departure {
 	d := departure{spot: f.spot(item)}
-	d.code, d.generated = f.code(item)
+	d.code, d.generated = generatedCode(f.src, item)
 	f.script.withdraw(item, d.code)
 	return d
 }
 
 func (f feedGround) swap(item uint32, rec *scriptedRecord) {
-	code, _ := f.code(item)
+	code, _ := generatedCode(f.src, item)
 	f.script.swap(item, code, rec)
 }
 

@@ -87,6 +87,9 @@ func TestInvariantsCanFail(t *testing.T) {
 			f := field(s["transactions"], "status")
 			f.JSON, f.Column = "state", "state"
 		}},
+		{"catalog-9", "a status that is not marked as one", func(s map[string]*Stream) {
+			field(s["transactions"], "status").Status = false
+		}},
 		{"catalog-9", "two streams with a child", func(s map[string]*Stream) {
 			child := *s["products"].Child
 			child.Table = "coupon_prices"
@@ -305,7 +308,7 @@ func behaviourProblems(s *Stream, complain func(int, string, ...any)) {
 			complain(12, "has a filter %s by %q", f.Name, f.Column)
 		}
 	}
-	if s.NamesPayouts() && (!s.History || s.index(func(f Field) bool { return f.Column == "status" }) < 0) {
+	if s.NamesPayouts() && (!s.History || s.index(func(f Field) bool { return f.Column == "status" && f.Status }) < 0) {
 		complain(9, "has sales without a history or a status")
 	}
 }

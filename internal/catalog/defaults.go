@@ -3,8 +3,10 @@ package catalog
 import "time"
 
 // Defaults of settings that several packages need: the configuration writes them into its keys, and the syncer and the
-// warehouse use them for a setting that is not given. A default that only the configuration needs is in its key.
+// warehouse use them for a setting that is not given. The client of the API, which knows no stream, has its own, and a
+// test that they are the same. A default that only the configuration needs is in its key.
 const (
+	DefaultDatabase          = "dealhouse"
 	DefaultRequestsPerSecond = 10.0             // of an account, all its streams together
 	DefaultTimeout           = 30 * time.Second // of one request with its body
 	DefaultMaxBodyBytes      = 64 << 20         // of one response, after decompression
@@ -26,6 +28,9 @@ const (
 	// a month until the next payout.
 	DefaultOverdueAfter = 121 * 24 * time.Hour
 )
+
+// EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>. The configuration needs it, too.
+const EmbeddedScheme = "embedded:"
 
 // FutureTolerance is how far an updatedAt may be after the service's own time before it is worth a warning: the clocks
 // of one service differ.

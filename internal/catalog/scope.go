@@ -16,13 +16,34 @@ type Filter struct {
 	Lower  bool   // the case of ASCII letters does not matter, and values are sent in lower case
 	Upper  bool   // the same, sent in upper case
 	Words  string // what it is, for people
+
+	Example string // values of the key, as the configuration has them
+	Doc     string // of the key
 }
 
 var (
-	byHostname = Filter{Name: "hostname", Key: "hostnames", Column: "hostname", Lower: true, Words: "retailer hostname"}
-	byRetailer = Filter{Name: "name", Key: "retailer_names", Column: "retailer_name", Words: "retailer name"}
-	byCategory = Filter{Name: "category", Key: "categories", Column: "category", Words: "category"}
-	byCountry  = Filter{Name: "country", Key: "countries", Column: "countries", Upper: true, Words: "country"}
+	byHostname = Filter{
+		Name: "hostname", Key: "hostnames", Column: "hostname", Lower: true, Words: "retailer hostname",
+		Example: `["shop.example", "www.other.example"]`,
+		Doc: `Load only the rows of these retailers, with hostnames as the service writes them. Each value is requested as a list
+of its own; together these lists are the stream. With several filters, a row must match all of them. Loaded rows that do
+not match leave the view with the next complete list; many at once need consent, like any mass delete.`,
+	}
+	byRetailer = Filter{
+		Name: "name", Key: "retailer_names", Column: "retailer_name", Words: "retailer name",
+		Example: `["Shop", "Other Shop"]`,
+		Doc:     `Only offers of retailers with exactly these names.`,
+	}
+	byCategory = Filter{
+		Name: "category", Key: "categories", Column: "category", Words: "category",
+		Example: `["Travel"]`,
+		Doc:     `Only offers of exactly these categories.`,
+	}
+	byCountry = Filter{
+		Name: "country", Key: "countries", Column: "countries", Upper: true, Words: "country",
+		Example: `["DE", "FR"]`,
+		Doc:     `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
+	}
 )
 
 // Filters returns all filters, each once.

@@ -23,7 +23,7 @@ func (c *Checker) checkAPI(ctx context.Context, cfg *config.Config) []Finding {
 		return []Finding{warn("API", output.Message(err))}
 	}
 	api := c.options.Service.Clients(func(o *dealapi.Options) {
-		o.MaxAttempts, o.MaxElapsed = 2, 10*time.Second
+		o.NoRetry, o.MaxAttempts, o.MaxElapsed = false, 2, 10*time.Second
 		o.MaxRetryAfter = 2 * time.Second
 		o.Timeout = min(o.Timeout, 20*time.Second)
 		o.Logger = nil // no log of retries: the verdict says what still fails

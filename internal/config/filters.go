@@ -22,8 +22,7 @@ func filterKeys() []key {
 	for _, f := range catalog.Filters() {
 		list = append(list, key{
 			name: f.Key, in: inStream, of: func(s *catalog.Stream) bool { return s.Filter(f.Name) != nil },
-			example: filterExamples[f.Name],
-			value:   texts(f), doc: filterDocs[f.Name],
+			value: texts(f), example: f.Example, doc: f.Doc,
 		})
 	}
 	return list
@@ -43,24 +42,10 @@ func filterParamKeys() []key {
 	return list
 }
 
-var filterExamples = map[string]string{
-	"hostname": `["shop.example", "www.other.example"]`, "name": `["Shop", "Other Shop"]`, "category": `["Travel"]`,
-	"country": `["DE", "FR"]`,
-}
-
-var filterDocs = map[string]string{
-	"hostname": `Load only the rows of these retailers, with hostnames as the service writes them. Each value is requested as a list
-of its own; together these lists are the stream. With several filters, a row must match all of them. Loaded rows that do
-not match leave the view with the next complete list; many at once need consent, like any mass delete.`,
-	"name":     `Only offers of retailers with exactly these names.`,
-	"category": `Only offers of exactly these categories.`,
-	"country":  `Only offers that are available in one of these countries, by their ISO 3166-1 alpha-2 codes.`,
-}
-
 // texts takes the values of a filter: an array of strings or, in an environment variable, such an array as JSON, or
 // values with commas between them.
 func texts(f catalog.Filter) codec {
-	want := "an array of strings such as " + filterExamples[f.Name]
+	want := "an array of strings such as " + f.Example
 	return codec{want: want, kinds: []nodeKind{anArray}, set: func(v *values, text string) error {
 		var all []string
 		if strings.HasPrefix(strings.TrimSpace(text), "[") {

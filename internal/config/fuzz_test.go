@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dealhouse/internal/catalog"
 )
 
 // FuzzLoad checks that Load never panics, and returns either a Config or *Problems, whatever the file and the
@@ -56,7 +58,7 @@ func checkConfig(t *testing.T, c *Config, need bool) {
 			a.BatchRows <= 0 {
 			t.Errorf("incomplete: %+v", a)
 		}
-		if len(a.Streams) != len(StreamNames()) || a.Key.Resolved() != need {
+		if len(a.Streams) != len(catalog.Names()) || a.Key.Resolved() != need {
 			t.Errorf("incomplete: %+v", a)
 		}
 	}

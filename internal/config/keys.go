@@ -29,7 +29,7 @@ Separate replicas with commas, as in "clickhouse://a:9000,b:9000": one is used, 
 not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that holds the URL with "file:<path>".`,
 		},
 		{
-			name: "database", in: inWarehouse, standard: `"dealhouse"`,
+			name: "database", in: inWarehouse, standard: written(catalog.DefaultDatabase),
 			value: checked("the name of a database", func(v *values) *string { return &v.database }, checkIdentifier),
 			doc:   `The database for all tables and views. Not needed if the dsn names it.`,
 		},

@@ -210,12 +210,12 @@ func TestLoadWithoutAccounts(t *testing.T) {
 
 func TestStreamNames(t *testing.T) {
 	a := mustLoad(t, source(acme, acmeKey)).Accounts[0]
-	for i, name := range StreamNames() {
+	for i, name := range catalog.Names() {
 		if s, ok := a.Stream(name); !ok || a.Streams[i].Name != name || s.Name != name {
 			t.Errorf("stream %d is %q, want %q", i, a.Streams[i].Name, name)
 		}
 	}
-	if _, ok := a.Stream("other"); ok || len(a.Streams) != len(StreamNames()) {
+	if _, ok := a.Stream("other"); ok || len(a.Streams) != len(catalog.Names()) {
 		t.Error("there is a stream without a name of its own")
 	}
 }

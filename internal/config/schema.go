@@ -63,9 +63,6 @@ func streamSections() []section {
 	return list
 }
 
-// StreamNames lists the streams in the order of Account.Streams.
-func StreamNames() []string { return catalog.Names() }
-
 // title returns the table as it is written in the file.
 func title(path []string, s section) string {
 	name := strings.Join(append(slices.Clone(path), s.name), ".")

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/churl"
-)
 
-const embeddedPrefix = "embedded:"
+	"dealhouse/internal/catalog"
+)
 
 // Warehouse says which ClickHouse the data goes to.
 type Warehouse struct {
@@ -38,7 +38,7 @@ type Warehouse struct {
 
 // EmbeddedDir is the folder of the embedded engine, when the warehouse is one.
 func (w Warehouse) EmbeddedDir() (dir string, ok bool) {
-	return strings.CutPrefix(w.DSN.Reveal(), embeddedPrefix)
+	return strings.CutPrefix(w.DSN.Reveal(), catalog.EmbeddedScheme)
 }
 
 // RedactedDSN returns the DSN for people: scheme, user, hosts and database. Of the query it shows only that there is
@@ -110,7 +110,7 @@ func referDSN(text string) (dataSource, error) {
 
 // parseDSN never shows its input in an error (config-3).
 func parseDSN(text string) (dataSource, error) {
-	if dir, ok := strings.CutPrefix(text, embeddedPrefix); ok {
+	if dir, ok := strings.CutPrefix(text, catalog.EmbeddedScheme); ok {
 		if strings.TrimSpace(dir) == "" || strings.HasPrefix(dir, "//") || strings.ContainsRune(dir, 0) {
 			return dataSource{}, errors.New(`names no folder: write "embedded:./dealhouse-data"`)
 		}

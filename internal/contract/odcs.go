@@ -80,13 +80,13 @@ type (
 	}
 )
 
-// ODCSVersion is the version of the standard that WriteODCS writes.
-const ODCSVersion = "v3.1.0"
+// odcsVersion is the version of the standard that WriteODCS writes.
+const odcsVersion = "v3.1.0"
 
 // WriteODCS writes a data contract.
 func (c Contract) WriteODCS(w io.Writer) error {
 	f := odcsFile{
-		APIVersion: ODCSVersion, Kind: "DataContract", Name: source, Version: fmt.Sprintf("%d.0.0", c.Version),
+		APIVersion: odcsVersion, Kind: "DataContract", Name: source, Version: fmt.Sprintf("%d.0.0", c.Version),
 		Status: "active",
 		ID:     uuid.NewSHA1(uuid.NameSpaceURL, []byte("urn:dealhouse:"+c.Database)).String(),
 		Description: odcsDescription{
@@ -117,7 +117,7 @@ func (c Contract) WriteODCS(w io.Writer) error {
 			Description: "After so long without a successful run it is late",
 		})
 	}
-	return write(w, heading("The views of dealhouse as a data contract of the Open Data Contract Standard "+ODCSVersion+
+	return write(w, heading("The views of dealhouse as a data contract of the Open Data Contract Standard "+odcsVersion+
 		".", "dealhouse schema --output odcs"), f)
 }
 

@@ -176,7 +176,7 @@ func (d *Daemon) know(ctx context.Context) (k known, err error) {
 		k.checks, err = d.o.Warehouse.LatestChecks(ctx)
 	}
 	if err == nil {
-		k.directives, err = d.directives(ctx)
+		k.directives, err = d.readDirectives(ctx)
 	}
 	return k, err
 }

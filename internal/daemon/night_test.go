@@ -111,7 +111,7 @@ func newNight(t *testing.T) *night {
 		Seed: 11, Orgs: []apisim.Org{{Name: "acme", Key: "k"}}, Retailers: 20, Promotions: 20, Coupons: 60,
 		CashbackOffers: 20, Transactions: 100, Products: 20, HistoryDays: 3,
 	})
-	n.store = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: n.disk, MaxRetryElapsed: -1})
+	n.store = warehousetest.Again(t, warehousetest.Open(t), warehouse.Options{Wrap: n.disk, NoRetry: true})
 	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: address, Key: "k", MaxAttempts: 1,
 		Timeout: patience})
 	if err != nil {

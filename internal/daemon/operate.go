@@ -36,7 +36,7 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 			return web.Again(earlier), err
 		}
 	}
-	acted, err := d.foresee(ctx, a)
+	acted, err := d.preview(ctx, a)
 	if err != nil || !acted.Done {
 		acted.Action = a
 		return acted, err
@@ -52,7 +52,7 @@ func (d *Daemon) Act(ctx context.Context, a warehouse.Action) (web.Acted, error)
 	}
 	d.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "stream",
 		a.Stream, "reason", a.Reason)
-	return acted, d.carryOut(ctx, acted.Action)
+	return acted, d.execute(ctx, acted.Action)
 }
 
 // Ask records what an operator requests through the warehouse: a pause, its end, or consent. For consent, a zero RunID
@@ -118,13 +118,14 @@ func agreed(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (ui
 	return guarded.Deletes, nil
 }
 
-// foresee returns what an action would do now. acted.Done says whether there is something to do.
-func (d *Daemon) foresee(ctx context.Context, a warehouse.Action) (acted web.Acted, err error) {
+// preview returns what an action would do now. acted.Done says whether there is something to do.
+func (d *Daemon) preview(ctx context.Context, a warehouse.Action) (acted web.Acted, err error) {
 	asked := d.inLoop(ctx, func(l *loop) { acted, err = l.foresee(a) })
 	return acted, errors.Join(asked, err)
 }
 
-func (d *Daemon) carryOut(ctx context.Context, a warehouse.Action) error {
+// execute does what an operator has requested.
+func (d *Daemon) execute(ctx context.Context, a warehouse.Action) error {
 	switch a.Action {
 	case warehouse.ActionPause, warehouse.ActionResume, warehouse.ActionConsent:
 		return d.applyRequests(ctx)
@@ -153,7 +154,7 @@ type directives struct {
 	reading uint64
 }
 
-func (d *Daemon) directives(ctx context.Context) (x directives, err error) {
+func (d *Daemon) readDirectives(ctx context.Context) (x directives, err error) {
 	x.reading = d.readings.Add(1)
 	x.Directives, err = d.o.Warehouse.Directives(ctx)
 	return x, err
@@ -161,7 +162,7 @@ func (d *Daemon) directives(ctx context.Context) (x directives, err error) {
 
 // applyRequests reads the requests of operators from the warehouse, and puts them into effect.
 func (d *Daemon) applyRequests(ctx context.Context) error {
-	directives, err := d.directives(ctx)
+	directives, err := d.readDirectives(ctx)
 	if err != nil {
 		return err
 	}

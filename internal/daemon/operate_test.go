@@ -332,7 +332,7 @@ func TestFullDiskIsAdvised(t *testing.T) {
 	t.Parallel()
 	full := &atomic.Bool{}
 	full.Store(true)
-	w := warehousetest.Again(t, open(t), warehouse.Options{MaxRetryElapsed: -1,
+	w := warehousetest.Again(t, open(t), warehouse.Options{NoRetry: true,
 		Wrap: func(c driver.Conn) driver.Conn { return &fullDisk{c, full} }})
 	pause := warehouse.Action{Actor: "root", Via: warehouse.ViaCommand, Action: warehouse.ActionPause, Account: "acme"}
 	_, err := Ask(t.Context(), w, pause)

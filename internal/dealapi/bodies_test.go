@@ -190,7 +190,7 @@ func TestWaitingTakesNoTimeOfTheAttempt(t *testing.T) {
 
 func TestNextSize(t *testing.T) {
 	for _, limit := range []int64{1, 1000, smallBody, trustedBytes, trustedBytes + 1, roomyBytes, roomyBytes + 5,
-		DefaultMaxBodyBytes} {
+		defaultMaxBodyBytes} {
 		for size := int64(0); size < limit+1; {
 			next := nextSize(size, limit)
 			if next <= size || next > limit+1 || size < trustedBytes && next > trustedBytes || size < roomyBytes &&

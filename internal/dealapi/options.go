@@ -12,16 +12,16 @@ import (
 	"dealhouse/internal/loopback"
 )
 
-// Defaults of Options.
+// Defaults of Options. Those that the configuration also has are in package catalog, too.
 const (
-	DefaultUserAgent     = "dealhouse"
-	DefaultTimeout       = 30 * time.Second
-	DefaultMaxBodyBytes  = 64 << 20
-	DefaultMaxAttempts   = 8
-	DefaultMaxElapsed    = 5 * time.Minute
-	DefaultMaxRetryAfter = 2 * time.Minute
-	DefaultBackoff       = 500 * time.Millisecond
-	DefaultMaxBackoff    = 30 * time.Second
+	defaultUserAgent     = "dealhouse"
+	defaultTimeout       = 30 * time.Second
+	defaultMaxBodyBytes  = 64 << 20
+	defaultMaxAttempts   = 8
+	defaultMaxElapsed    = 5 * time.Minute
+	defaultMaxRetryAfter = 2 * time.Minute
+	defaultBackoff       = 500 * time.Millisecond
+	defaultMaxBackoff    = 30 * time.Second
 )
 
 // Options configure a Client. Account, BaseURL and Key are required; the zero value of every other field means its
@@ -59,6 +59,9 @@ type Options struct {
 	// MaxAttempts bounds the attempts for one request, the first included. Default: 8, which with the default backoff
 	// is about a minute of waiting.
 	MaxAttempts int
+
+	// NoRetry says that each request is attempted once, whatever MaxAttempts and MaxElapsed are.
+	NoRetry bool
 
 	// MaxElapsed bounds the time from the first attempt for one request to the start of the last. Default: 5m.
 	MaxElapsed time.Duration
@@ -102,14 +105,17 @@ type Options struct {
 
 // setDefaults fills in what was left at its zero value.
 func (o *Options) setDefaults() {
-	setDefault(&o.UserAgent, DefaultUserAgent)
-	setDefault(&o.Timeout, DefaultTimeout)
-	setDefault(&o.MaxBodyBytes, DefaultMaxBodyBytes)
-	setDefault(&o.MaxAttempts, DefaultMaxAttempts)
-	setDefault(&o.MaxElapsed, DefaultMaxElapsed)
-	setDefault(&o.MaxRetryAfter, DefaultMaxRetryAfter)
-	setDefault(&o.Backoff, DefaultBackoff)
-	setDefault(&o.MaxBackoff, max(DefaultMaxBackoff, o.Backoff))
+	setDefault(&o.UserAgent, defaultUserAgent)
+	if o.NoRetry {
+		o.MaxAttempts = 1
+	}
+	setDefault(&o.Timeout, defaultTimeout)
+	setDefault(&o.MaxBodyBytes, defaultMaxBodyBytes)
+	setDefault(&o.MaxAttempts, defaultMaxAttempts)
+	setDefault(&o.MaxElapsed, defaultMaxElapsed)
+	setDefault(&o.MaxRetryAfter, defaultMaxRetryAfter)
+	setDefault(&o.Backoff, defaultBackoff)
+	setDefault(&o.MaxBackoff, max(defaultMaxBackoff, o.Backoff))
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

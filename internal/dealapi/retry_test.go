@@ -147,11 +147,11 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
 	wantKind(t, err, KindServer)
 	waits := r.clock.slept()
-	if len(waits) != DefaultMaxAttempts-1 {
+	if len(waits) != defaultMaxAttempts-1 {
 		t.Fatalf("%d waits", len(waits))
 	}
 	for i, wait := range waits {
-		base := min(DefaultBackoff<<i, DefaultMaxBackoff)
+		base := min(defaultBackoff<<i, defaultMaxBackoff)
 		if wait < base/2 || wait > base*3/2 {
 			t.Errorf("wait %d is %s, want about %s", i, wait, base)
 		}
@@ -200,6 +200,14 @@ func TestRetryAfterPastTheBudgetFailsAtOnce(t *testing.T) {
 	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
 	e := ofKind(t, err, KindServer)
 	if e.Attempts != 1 || len(r.clock.slept()) != 0 || e.RetryAfter != 90*time.Second {
+		t.Errorf("%d attempts, waits %v: %v", e.Attempts, r.clock.slept(), e)
+	}
+}
+
+func TestNoRetry(t *testing.T) {
+	r := newRig(t, status(500, ""), func(o *Options) { o.NoRetry, o.MaxAttempts, o.MaxElapsed = true, 5, time.Hour })
+	_, err := collect(t.Context(), r.Client, Query{Path: couponsPath})
+	if e := ofKind(t, err, KindServer); e.Attempts != 1 || len(r.clock.slept()) != 0 {
 		t.Errorf("%d attempts, waits %v: %v", e.Attempts, r.clock.slept(), e)
 	}
 }

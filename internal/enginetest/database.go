@@ -16,9 +16,9 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-)
 
-const embeddedScheme = "embedded:"
+	"dealhouse/internal/catalog"
+)
 
 // dataSource is set by Main, before the first test.
 var dataSource string
@@ -27,7 +27,7 @@ var dataSource string
 func DSN() string { return dataSource }
 
 // Folder returns the folder in which the engine of this process has its data.
-func Folder() string { return dataSource[len(embeddedScheme):] }
+func Folder() string { return dataSource[len(catalog.EmbeddedScheme):] }
 
 // Store is what Open needs of a warehouse. The tests of package warehouse use Open too, so this
 // package cannot import it.

@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"go.uber.org/goleak"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
 )
 
@@ -38,7 +39,7 @@ func runMain(m *testing.M, o Options) int {
 		return codeOf(0, o.Roles[role](ctx))
 	}
 	if dir := os.Getenv(lifeVariable); dir != "" {
-		dataSource = embeddedScheme + dir
+		dataSource = catalog.EmbeddedScheme + dir
 		return m.Run()
 	}
 	dir, err := makeFolder()
@@ -46,7 +47,7 @@ func runMain(m *testing.M, o Options) int {
 		return codeOf(0, err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder
-	dataSource = embeddedScheme + dir
+	dataSource = catalog.EmbeddedScheme + dir
 	engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Shards: o.Shards, Keeper: keeper(), FewRows: FewRows()})
 	if err != nil {
 		return codeOf(0, fmt.Errorf("opening the engine of the tests: %w", err))

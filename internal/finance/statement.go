@@ -13,6 +13,9 @@ type Balance struct{ Pending, Confirmed, Settled decimal.Decimal }
 // Total returns the sum of all parts.
 func (b Balance) Total() decimal.Decimal { return b.Pending.Add(b.Confirmed).Add(b.Settled) }
 
+// Unpaid returns the cashback that is in no payout.
+func (b Balance) Unpaid() decimal.Decimal { return b.Pending.Add(b.Confirmed) }
+
 // Add returns the sum of two balances.
 func (b Balance) Add(o Balance) Balance {
 	return Balance{b.Pending.Add(o.Pending), b.Confirmed.Add(o.Confirmed), b.Settled.Add(o.Settled)}

@@ -169,7 +169,7 @@ func TestWarehouseWithoutRoom(t *testing.T) {
 	h.run("acme", "coupons", warehouse.OutcomeSuccess, "")
 	n := h.notifier(ops.webhook("ops"))
 	n.o.Warehouse = warehousetest.Again(t, h.w,
-		warehouse.Options{MaxRetryElapsed: -1, Wrap: func(c driver.Conn) driver.Conn { return noRoom{c} }})
+		warehouse.Options{NoRetry: true, Wrap: func(c driver.Conn) driver.Conn { return noRoom{c} }})
 	h.turn(n)
 	h.streams[0].Failed = true
 	for range 4 {

@@ -249,7 +249,7 @@ func (d *draft) whom() string {
 	case len(d.streams) <= 3 && len(d.accounts) == 1:
 		var names []string
 		for _, id := range d.streams {
-			names = append(names, strings.ReplaceAll(id.Stream, "_", " "))
+			names = append(names, wording.Spaced(id.Stream))
 		}
 		return wording.List(names) + of
 	}

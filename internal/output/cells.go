@@ -18,8 +18,8 @@ func countCell(v any) string {
 }
 
 // Duration is a column of numbers of seconds: in words for people, and as numbers for programs.
-func Duration(format string) Column {
-	if format == "table" {
+func Duration(format Format) Column {
+	if format == Table {
 		return Column{Name: "duration", Right: true, Human: secondsCell}
 	}
 	return Column{Name: "duration_seconds"}

@@ -35,22 +35,34 @@ type Printer interface {
 	Close() error           // writes what is held back, and what ends the document; the writer stays open
 }
 
-// NewPrinter returns the printer of a format: table, json (an array), jsonl (an object a line) or csv.
-func NewPrinter(format string, w io.Writer, columns []Column) Printer {
+// Format is a form of a result.
+type Format string
+
+// Formats of results. A Printer writes all but HTML, which each command that has it makes itself.
+const (
+	Table     Format = "table"
+	JSON      Format = "json"  // an array
+	JSONLines Format = "jsonl" // an object a line
+	CSV       Format = "csv"
+	HTML      Format = "html"
+)
+
+// NewPrinter returns the printer of a format.
+func NewPrinter(format Format, w io.Writer, columns []Column) Printer {
 	out := bufio.NewWriterSize(w, 64<<10)
 	switch format {
-	case "json":
+	case JSON:
 		return &jsonPrinter{out: out, columns: columns, open: "[\n  ", next: ",\n  ", closing: "\n]\n"}
-	case "jsonl":
+	case JSONLines:
 		return &jsonPrinter{out: out, columns: columns, next: "\n", closing: "\n"}
-	case "csv":
+	case CSV:
 		return &csvPrinter{out: csv.NewWriter(out), flush: out.Flush, columns: columns}
 	}
 	return &tablePrinter{out: out, columns: columns}
 }
 
 // Print prints a result that is in memory anyway.
-func Print(format string, w io.Writer, columns []Column, rows [][]any) error {
+func Print(format Format, w io.Writer, columns []Column, rows [][]any) error {
 	p := NewPrinter(format, w, columns)
 	for _, row := range rows {
 		if err := p.Row(row); err != nil {

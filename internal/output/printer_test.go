@@ -20,7 +20,7 @@ func TestPrinters(t *testing.T) {
 		{"plain", uint64(12), Value(reflect.ValueOf(at), "Nullable(DateTime64(3, 'UTC'))")},
 		{"quote \" <b>, and\nbreak", Value(reflect.ValueOf(decimal.New(1124500, -4)), "Decimal(18, 4)"), nil},
 	}
-	for format, want := range map[string]string{
+	for format, want := range map[Format]string{
 		"table": `name                            n  at
 -----------------------  --------  ------------------------
 plain                          12  2026-03-15T09:00:00.005Z
@@ -47,7 +47,7 @@ quote " <b>, and\nbreak  112.4500  NULL
 }
 
 func TestNoRows(t *testing.T) {
-	for format, want := range map[string]string{"table": "a  b\n-  -\n", "json": "[]\n", "jsonl": "", "csv": "a,b\n"} {
+	for format, want := range map[Format]string{"table": "a  b\n-  -\n", "json": "[]\n", "jsonl": "", "csv": "a,b\n"} {
 		var out bytes.Buffer
 		if err := Print(format, &out, []Column{{Name: "a"}, {Name: "b"}}, nil); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestLongTable(t *testing.T) {
 func TestOptionalColumns(t *testing.T) {
 	columns := []Column{{Name: "a", Optional: true}, {Name: "b"}, {Name: "c", Optional: true}, {Name: "d", Optional: true}}
 	rows := [][]any{{uint64(0), "", nil, ""}, {uint64(0), "x", nil, "y"}}
-	for format, want := range map[string]string{
+	for format, want := range map[Format]string{
 		"table": "b  d\n-  -\n\nx  y\n",
 		"csv":   "a,b,c,d\n0,,,\n0,x,,y\n",
 	} {

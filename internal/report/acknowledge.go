@@ -57,8 +57,8 @@ func refused(why Refusal, format string, args ...any) error {
 // maxNote is the longest text that a person may write, in characters.
 const maxNote = 500
 
-// CheckNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
-func CheckNote(what, text string) error {
+// checkNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
+func checkNote(what, text string) error {
 	if utf8.RuneCountInString(text) > maxNote || visible.Line(text) != text {
 		return refused(Unreadable, "%s: want one line of at most %d characters", what, maxNote)
 	}
@@ -73,17 +73,17 @@ func (a *Acknowledging) check() error {
 	switch {
 	case !slices.Contains(codes, a.Reason):
 		return refused(Unreadable, "the reason is one of %s", wording.List(codes))
-	case a.Reason == "other" && strings.TrimSpace(a.Note) == "":
-		return refused(Unreadable, "the reason other needs a note")
+	case NeedsNote(a.Reason) && strings.TrimSpace(a.Note) == "":
+		return refused(Unreadable, "the reason %s needs a note", a.Reason)
 	case a.Tolerance < 0:
 		return refused(Unreadable, "the tolerance is not below 0")
 	case a.By == "":
 		return refused(Unreadable, "somebody has to acknowledge it")
 	}
-	if err := CheckNote("the note", a.Note); err != nil {
+	if err := checkNote("the note", a.Note); err != nil {
 		return err
 	}
-	return CheckNote("the name", a.By)
+	return checkNote("the name", a.By)
 }
 
 // Acknowledge stores that a person has acknowledged all open matters of a payout, or the requested ones (report-6). It
@@ -152,7 +152,7 @@ func (p Payout) Seen() string {
 // Acknowledged returns what was acknowledged, in words: "expected clawback of EUR 12.34".
 func Acknowledged(k warehouse.Acknowledgement) string {
 	if k.Amount.IsZero() && k.Currency == "" {
-		return spaced(k.Kind)
+		return wording.Spaced(k.Kind)
 	}
-	return spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
+	return wording.Spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
 }

@@ -74,6 +74,38 @@ func (a *Alignment) TextKnown(column, currency string, amount *decimal.Decimal) 
 	return a.Text(column, currency, *amount)
 }
 
+// BalanceText has the parts of a balance, each as it is written in its column.
+type BalanceText struct{ Pending, Confirmed, Settled, Unpaid, Total string }
+
+// The columns of the parts of a balance.
+const (
+	pendingPart   = "pending"
+	confirmedPart = "confirmed"
+	settledPart   = "settled"
+	unpaidPart    = "unpaid"
+	totalPart     = "total"
+)
+
+// NoteBalance adds the parts of a balance, each to its column.
+func (a *Alignment) NoteBalance(currency string, b finance.Balance) {
+	a.Note(pendingPart, currency, b.Pending)
+	a.Note(confirmedPart, currency, b.Confirmed)
+	a.Note(settledPart, currency, b.Settled)
+	a.Note(unpaidPart, currency, b.Unpaid())
+	a.Note(totalPart, currency, b.Total())
+}
+
+// BalanceText returns the parts of a balance as they are written in their columns.
+func (a *Alignment) BalanceText(currency string, b finance.Balance) BalanceText {
+	return BalanceText{
+		Pending:   a.Text(pendingPart, currency, b.Pending),
+		Confirmed: a.Text(confirmedPart, currency, b.Confirmed),
+		Settled:   a.Text(settledPart, currency, b.Settled),
+		Unpaid:    a.Text(unpaidPart, currency, b.Unpaid()),
+		Total:     a.Text(totalPart, currency, b.Total()),
+	}
+}
+
 // moneyOrNone returns an amount as a plain number, "" if it is nil, which means unknown.
 func moneyOrNone(currency string, amount *decimal.Decimal) string {
 	if amount == nil {

@@ -57,7 +57,7 @@ func (r Reconciliation) verdictChart() *chart {
 	c := newChart("Payouts by verdict", "")
 	for _, v := range Verdicts() {
 		n := r.Count(v)
-		c.add(spaced(v), wording.Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
+		c.add(wording.Spaced(v), wording.Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
 	}
 	return c.layOut()
 }

@@ -9,6 +9,7 @@ import (
 
 	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // searchBudget bounds the search for culprits in all payouts of a reconciliation together. It takes
@@ -237,7 +238,7 @@ func MatterTitle(kind string) string {
 			return k.Title
 		}
 	}
-	return spaced(kind)
+	return wording.Spaced(kind)
 }
 
 // Amount returns the amount of the kind in a line. What can be claimed is written without a sign.

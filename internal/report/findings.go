@@ -58,7 +58,7 @@ func summaryOf(all []warehouse.Finding) string {
 		}
 	}
 	for i, kind := range kinds {
-		kinds[i] = fmt.Sprintf("%d %s", times[kind], spaced(kind))
+		kinds[i] = fmt.Sprintf("%d %s", times[kind], wording.Spaced(kind))
 	}
 	return wording.Plural(uint64(len(all)), "finding") + ": " + wording.List(kinds)
 }

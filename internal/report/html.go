@@ -39,8 +39,8 @@ type detail struct {
 	Payout
 	Rows   []Exception
 	More   int
-	Totals []Total
-	Listed bool // already shown among those that need a look
+	Shown  []Total // the totals that are shown
+	Listed bool    // already shown among those that need a look
 }
 
 // shownExceptions is the largest number of transactions of a payout that the page names.
@@ -49,7 +49,7 @@ const shownExceptions = 25
 // WriteHTML writes a self-contained page: no script, no image, no font, no request. It prints on A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "words": spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
+		"day": Day, "words": wording.Spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
 		"payout": r.Payout,
 		"tone":   tone, "sentence": wording.Sentence,
 		"lines":      func(l []finance.Line) *Alignment { return AlignLines(Page, l...) },
@@ -76,7 +76,7 @@ func (r Reconciliation) WriteHTML(w io.Writer) error {
 	if r.Filter.Payout == nil {
 		p.Verdicts, p.Charts = r.verdictChart(), r.monthlyCharts()
 	} else if len(p.Exceptions) > 0 {
-		p.Exceptions[0].Totals = nil // they are shown further down
+		p.Exceptions[0].Shown = nil // they are shown further down
 	}
 	return execute(w, t, p, "report")
 }
@@ -115,7 +115,7 @@ func newDetail(p Payout, all bool) detail {
 	}
 	for _, row := range p.Totals() {
 		if all || row.Differs && p.Verdict != Drifted { // what drifted is explained by its transactions
-			d.Totals = append(d.Totals, row)
+			d.Shown = append(d.Shown, row)
 		}
 	}
 	return d

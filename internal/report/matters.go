@@ -11,6 +11,7 @@ import (
 
 	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // Matter is something about a payout that finance has to look at, until it is acknowledged.
@@ -30,9 +31,15 @@ func Reasons() [][2]string {
 		{"claimed", "the service was asked to pay"},
 		{"settled", "the money has come, or has gone back"},
 		{"written_off", "not worth the effort"},
-		{"other", "as the note says"},
+		{otherReason, "as the note says"},
 	}
 }
+
+// otherReason is the code of a reason that only a note gives.
+const otherReason = "other"
+
+// NeedsNote reports whether a reason says nothing without a note.
+func NeedsNote(reason string) bool { return reason == otherReason }
 
 // readAcknowledgements sets the matters of each payout, with what was acknowledged of them.
 func (r *Reconciliation) readAcknowledgements(ctx context.Context, w *warehouse.Warehouse) error {
@@ -138,11 +145,12 @@ func (p Payout) acknowledged() []string {
 		if a == nil {
 			continue
 		}
-		what := "the " + spaced(a.Kind) + " of " + withCurrency(a.Currency, a.Amount.Abs())
+		what := "the " + wording.Spaced(a.Kind) + " of " + withCurrency(a.Currency, a.Amount.Abs())
 		if a.Amount.IsZero() {
-			what = "that it is " + spaced(a.Kind)
+			what = "that it is " + wording.Spaced(a.Kind)
 		}
-		text := fmt.Sprintf("%s acknowledged %s as %s on %s", a.By, what, spaced(a.Reason), a.At.UTC().Format(time.DateOnly))
+		text := fmt.Sprintf("%s acknowledged %s as %s on %s", a.By, what, wording.Spaced(a.Reason),
+			a.At.UTC().Format(time.DateOnly))
 		if a.Note != "" {
 			text += " (" + a.Note + ")"
 		}

@@ -135,9 +135,6 @@ func (p Payout) ReportedCashback() *decimal.Decimal { return total(p.Reported, "
 // RecomputedCashback returns total_cashback of its transactions as first loaded with the payout's id.
 func (p Payout) RecomputedCashback() *decimal.Decimal { return total(p.Stamped, "total_cashback") }
 
-// CashbackDifference returns the reported cashback minus the recomputed one.
-func (p Payout) CashbackDifference() *decimal.Decimal { return total(p.Difference, "total_cashback") }
-
 // NeedsWork reports whether a person has something to do.
 func (r Reconciliation) NeedsWork() bool { return len(r.findings()) > 0 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,11 +272,5 @@ func TestNumbers(t *testing.T) {
 		if got := Money(decimal.RequireFromString(number)); got != want {
 			t.Errorf("Money(%s) = %s, want %s", number, got, want)
 		}
-	}
-	if got := Grouped("-1234567.891"); got != "-1,234,567.891" {
-		t.Error(got)
-	}
-	if !slices.Equal([]string{Grouped("999"), Grouped("1000")}, []string{"999", "1,000"}) {
-		t.Error("grouping")
 	}
 }

@@ -222,7 +222,7 @@ func CloseMonth(ctx context.Context, w *warehouse.Warehouse, account string, mon
 // differs now, the month is not closed. "" closes it in any case.
 func CloseAsSeen(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time, by, note,
 	seen string) (Statement, error) {
-	if err := errors.Join(CheckNote("the note", note), CheckNote("the name", by)); err != nil {
+	if err := errors.Join(checkNote("the note", note), checkNote("the name", by)); err != nil {
 		return Statement{}, err
 	}
 	closes, err := w.Closes(ctx, account)

@@ -9,8 +9,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"dealhouse/internal/finance"
 	"dealhouse/internal/visible"
 	"dealhouse/internal/warehouse"
@@ -30,7 +28,7 @@ func (s Statement) WriteAgesCSV(w io.Writer) error {
 		for i, b := range c.Ages {
 			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
 				AgeTitles()[i],
-				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed), MoneyIn(c.Currency, b.Pending.Add(b.Confirmed))})
+				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed), MoneyIn(c.Currency, b.Unpaid())})
 		}
 	}
 	return writeRecords(w, records)
@@ -116,17 +114,17 @@ func (s Statement) WriteHTML(w io.Writer) error {
 	return execute(w, t, page, "statement")
 }
 
-// Money writes a part of a balance of the statement for people. All amounts of this part in the statement have the
-// same number of decimals.
-func (c CurrencyStatement) Money(b finance.Balance, part string) string {
-	d := NewAlignment(Page)
+// Text writes a balance of the statement for people. All amounts of the statement that are the same part of a balance
+// have the same number of decimals.
+func (c CurrencyStatement) Text(b finance.Balance) BalanceText {
+	a := NewAlignment(Page)
 	for _, other := range append([]finance.Balance{c.Opening, c.Closing}, c.Ages...) {
-		d.Note(part, c.Currency, partOf(other, part))
+		a.NoteBalance(c.Currency, other)
 	}
 	for _, e := range c.Entries {
-		d.Note(part, c.Currency, partOf(e.Balance, part))
+		a.NoteBalance(c.Currency, e.Balance)
 	}
-	return d.Text(part, c.Currency, partOf(b, part))
+	return a.BalanceText(c.Currency, b)
 }
 
 // UnpaidOf returns a list with the unpaid balance of an age; it is empty if nothing is unpaid.
@@ -135,21 +133,6 @@ func (c CurrencyStatement) UnpaidOf(age int) []finance.Balance {
 		return []finance.Balance{b}
 	}
 	return nil
-}
-
-// partOf returns a part of a balance: pending, confirmed, settled, unpaid or total.
-func partOf(b finance.Balance, part string) decimal.Decimal {
-	switch part {
-	case "pending":
-		return b.Pending
-	case "confirmed":
-		return b.Confirmed
-	case "settled":
-		return b.Settled
-	case "unpaid":
-		return b.Pending.Add(b.Confirmed)
-	}
-	return b.Total()
 }
 
 // WriteChangesCSV writes the changes of transactions that the statement of a month adds up, one

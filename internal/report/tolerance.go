@@ -50,7 +50,7 @@ func (p Payout) within() bool {
 func (p Payout) withinAdvice() string {
 	var said []string
 	for _, m := range p.Matters {
-		if text := spaced(m.Kind); m.Within {
+		if text := wording.Spaced(m.Kind); m.Within {
 			if a := m.Amount(); !a.IsZero() {
 				text += " " + withCurrency(m.Currency, a.Abs())
 			}

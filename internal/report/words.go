@@ -38,9 +38,6 @@ func Money(d decimal.Decimal) string { return finance.Format(d, "") }
 // MoneyIn writes an amount as a plain number, with the decimals of its currency, or more if it has more.
 func MoneyIn(currency string, d decimal.Decimal) string { return finance.Format(d, currency) }
 
-// Grouped puts commas into a number for people: 1,234.50.
-func Grouped(number string) string { return wording.Grouped(number) }
-
 // Total is one total of a payout as text for people: what the payout reports, what its transactions added up to when
 // they were paid and add up to now, and the difference between the first two.
 type Total struct {
@@ -116,7 +113,7 @@ func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
 // Word returns the verdict with remarks about the payout: "matched, altered".
 func (p Payout) Word() string {
-	marks := []string{spaced(p.Verdict)}
+	marks := []string{wording.Spaced(p.Verdict)}
 	if p.Altered {
 		marks = append(marks, "altered")
 	}
@@ -131,9 +128,6 @@ func (p Payout) Word() string {
 	}
 	return strings.Join(marks, ", ")
 }
-
-// spaced returns a word of the views as people write it, with spaces.
-func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // differences says which columns differ and by how much, as far as it fits into a sentence.
 func (p Payout) differences() string {

@@ -50,8 +50,8 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	o := dealapi.Options{
 		Account: id.account, BaseURL: t.Account.BaseURL, Key: id.key, UserAgent: c.service.userAgent,
 		Timeout: t.Account.Timeout, MaxBodyBytes: t.Account.MaxBodyBytes, Bodies: c.service.bodies,
-		MaxElapsed: t.Account.MaxRetryElapsed,
-		Limiter:    c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log,
+		MaxElapsed: t.Account.MaxRetryElapsed, NoRetry: t.Account.MaxRetryElapsed == 0,
+		Limiter: c.limiters[id.account], AllowInsecure: t.Account.AllowInsecure, Logger: c.service.log,
 		Trace: traceRequest,
 	}
 	if id.from != "" {
@@ -59,9 +59,6 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 			key, err := t.Setting.Key.Again()
 			return key.Reveal(), err
 		}
-	}
-	if o.MaxElapsed == 0 { // configured so: no second attempt
-		o.MaxAttempts = 1
 	}
 	if c.tune != nil {
 		c.tune(&o)

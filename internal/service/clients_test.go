@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/dealapi"
 )
 
 // A limit is told only while requests leave as fast as it allows, and wait for it.
@@ -62,5 +63,26 @@ func TestLimitOfAnAccount(t *testing.T) {
 	}
 	if clients.LimitedTo("acme") != 0 || clients.LimitedTo("nobody") != 0 {
 		t.Error("a limit is told before any request")
+	}
+}
+
+// A max_retry_elapsed of 0 means no retry, and not the client's default.
+func TestConfiguredNotToRetry(t *testing.T) {
+	t.Parallel()
+	for _, elapsed := range []time.Duration{0, time.Minute} {
+		targets, err := Selection{}.Targets(configured(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got dealapi.Options
+		clients := New(Options{}).Clients(func(o *dealapi.Options) { got = *o })
+		defer clients.Close()
+		targets[0].Account.MaxRetryElapsed = elapsed
+		if _, err := clients.Get(targets[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got.MaxElapsed != elapsed || got.NoRetry != (elapsed == 0) {
+			t.Errorf("max_retry_elapsed %s: a client with %s, no retry %v", elapsed, got.MaxElapsed, got.NoRetry)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func ReadTable(columns []string, records [][]string, account string, until time.
 func twice(r Row, lines map[string]int) []Problem {
 	key := r.Account + "\x00" + r.Reference
 	if first, is := lines[key]; is {
-		return []Problem{{r.Line, "reference",
+		return []Problem{{r.Line, columnReference,
 			fmt.Sprintf("is %s, as on line %d: each settlement has one of its own", quoted(r.Reference), first)}}
 	}
 	lines[key] = r.Line

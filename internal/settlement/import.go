@@ -135,13 +135,13 @@ func differences(before, now warehouse.SettlementRevision) string {
 			all = append(all, fmt.Sprintf("%s %s, now %s", name, quoted(w), quoted(i)))
 		}
 	}
-	add("received_on", before.ReceivedOn.Format("2006-01-02"), now.ReceivedOn.Format("2006-01-02"))
-	add("currency", before.Currency, now.Currency)
-	add("amount", before.Amount, now.Amount)
-	add("fee", before.Fee, now.Fee)
-	add("payout_currency", before.PayoutCurrency, now.PayoutCurrency)
-	add("payout_amount", before.PayoutAmount, now.PayoutAmount)
+	add(columnReceivedOn, before.ReceivedOn.Format("2006-01-02"), now.ReceivedOn.Format("2006-01-02"))
+	add(columnCurrency, before.Currency, now.Currency)
+	add(columnAmount, before.Amount, now.Amount)
+	add(columnFee, before.Fee, now.Fee)
+	add(columnPayoutCurrency, before.PayoutCurrency, now.PayoutCurrency)
+	add(columnPayoutAmount, before.PayoutAmount, now.PayoutAmount)
 	add(columnPayouts(), before.Payouts, now.Payouts)
-	add("text", before.Text, now.Text)
+	add(columnText, before.Text, now.Text)
 	return strings.Join(all, "; ")
 }

@@ -26,19 +26,32 @@ type Column struct {
 	About    string
 }
 
+// Names of columns. That of the payouts is columnPayouts.
+const (
+	columnReference      = "reference"
+	columnReceivedOn     = "received_on"
+	columnCurrency       = "currency"
+	columnAmount         = "amount"
+	columnFee            = "fee"
+	columnPayoutCurrency = "payout_currency"
+	columnPayoutAmount   = "payout_amount"
+	columnText           = "text"
+	columnAccount        = "account"
+)
+
 // Columns returns all that a file or a table may have, in any order.
 func Columns() []Column {
 	return []Column{
-		{"reference", true, "the reference of the bank; unique for each settlement of an account"},
-		{"received_on", true, "the day on which it reached the bank, as 2026-03-31"},
-		{"currency", true, "the currency that reached the bank, as ISO 4217 has it: EUR"},
-		{"amount", true, "what reached the bank, after fees, as 1234.50; below zero: it was taken back"},
-		{"fee", false, "what the bank kept, in the same currency; empty: nothing"},
-		{"payout_currency", false, "the currency in which it was sent, where it was converted"},
-		{"payout_amount", false, "what was sent, in that currency"},
+		{columnReference, true, "the reference of the bank; unique for each settlement of an account"},
+		{columnReceivedOn, true, "the day on which it reached the bank, as 2026-03-31"},
+		{columnCurrency, true, "the currency that reached the bank, as ISO 4217 has it: EUR"},
+		{columnAmount, true, "what reached the bank, after fees, as 1234.50; below zero: it was taken back"},
+		{columnFee, false, "what the bank kept, in the same currency; empty: nothing"},
+		{columnPayoutCurrency, false, "the currency in which it was sent, where it was converted"},
+		{columnPayoutAmount, false, "what was sent, in that currency"},
 		{columnPayouts(), false, "the ids of its payouts, separated by spaces; if empty, matched by reference or amount"},
-		{"text", false, "in the words of the bank"},
-		{"account", false, "the account in the configuration; needed if there are several and no --account"},
+		{columnText, false, "in the words of the bank"},
+		{columnAccount, false, "the account in the configuration; needed if there are several and no --account"},
 	}
 }
 
@@ -95,28 +108,29 @@ func (p *parser) wrong(column, format string, args ...any) {
 // parse makes a row of its fields. until is the last day on which it can have been received.
 func parse(line int, fields map[string]string, account string, until time.Time) (Row, []Problem) {
 	p := &parser{fields: fields, line: line}
-	r := Row{Line: line, Account: account, Reference: p.text("reference", maxReference), Text: p.text("text", maxText)}
+	r := Row{Line: line, Account: account, Reference: p.text(columnReference, maxReference),
+		Text: p.text(columnText, maxText)}
 	if r.Reference == "" {
-		p.wrong("reference", "is empty: write what the bank knows it by")
+		p.wrong(columnReference, "is empty: write what the bank knows it by")
 	}
-	if own := fields["account"]; own != "" {
+	if own := fields[columnAccount]; own != "" {
 		if account != "" && account != own {
-			p.wrong("account", "is %s, and --account says %s", quoted(own), quoted(account))
+			p.wrong(columnAccount, "is %s, and --account says %s", quoted(own), quoted(account))
 		}
 		r.Account = own
 	}
 	if r.Account == "" {
-		p.wrong("account", "is not given: add the column account, or --account")
+		p.wrong(columnAccount, "is not given: add the column account, or --account")
 	}
-	r.ReceivedOn = p.day("received_on", until)
-	r.Currency = p.currency("currency")
-	r.Amount = p.amount("amount", finance.Digits(r.Currency))
-	if fields["amount"] == "" {
-		p.wrong("amount", "is empty: write what reached the bank, such as 1234.50")
+	r.ReceivedOn = p.day(columnReceivedOn, until)
+	r.Currency = p.currency(columnCurrency)
+	r.Amount = p.amount(columnAmount, finance.Digits(r.Currency))
+	if fields[columnAmount] == "" {
+		p.wrong(columnAmount, "is empty: write what reached the bank, such as 1234.50")
 	}
-	r.Fee = p.amount("fee", finance.Digits(r.Currency))
+	r.Fee = p.amount(columnFee, finance.Digits(r.Currency))
 	if r.Fee.IsNegative() {
-		p.wrong("fee", "is below zero: write what was kept as 1.50")
+		p.wrong(columnFee, "is below zero: write what was kept as 1.50")
 	}
 	r.Payouts = p.payouts()
 	p.sent(&r)
@@ -125,26 +139,28 @@ func parse(line int, fields map[string]string, account string, until time.Time) 
 
 // sent reads what was sent: what arrived and the fee, if it was not converted (settlement-3).
 func (p *parser) sent(r *Row) {
-	currency, amount := p.fields["payout_currency"], p.fields["payout_amount"]
+	currency, amount := p.fields[columnPayoutCurrency], p.fields[columnPayoutAmount]
 	r.PayoutCurrency, r.PayoutAmount = r.Currency, r.Amount.Add(r.Fee)
 	switch {
 	case currency == "" && amount == "":
 		return
 	case currency == "":
-		p.wrong("payout_currency", "is empty, and payout_amount is not: write both, or neither where nothing was converted")
+		p.wrong(columnPayoutCurrency,
+			"is empty, and payout_amount is not: write both, or neither where nothing was converted")
 		return
 	case amount == "":
-		p.wrong("payout_amount", "is empty, and payout_currency is not: write both, or neither where nothing was converted")
+		p.wrong(columnPayoutAmount,
+			"is empty, and payout_currency is not: write both, or neither where nothing was converted")
 		return
 	}
-	r.PayoutCurrency = p.currency("payout_currency")
-	sent := p.amount("payout_amount", 4)
+	r.PayoutCurrency = p.currency(columnPayoutCurrency)
+	sent := p.amount(columnPayoutAmount, 4)
 	switch {
 	case r.PayoutCurrency == r.Currency && !sent.Equal(r.PayoutAmount):
-		p.wrong("payout_amount", "is %s, and amount and fee make %s in the same currency: correct the fee", sent,
+		p.wrong(columnPayoutAmount, "is %s, and amount and fee make %s in the same currency: correct the fee", sent,
 			r.PayoutAmount)
 	case sent.Sign()*r.Amount.Sign() < 0:
-		p.wrong("payout_amount", "is %s, and amount is %s: both are above zero, or both below", sent, r.Amount)
+		p.wrong(columnPayoutAmount, "is %s, and amount is %s: both are above zero, or both below", sent, r.Amount)
 	}
 	r.PayoutAmount = sent
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>.
-const EmbeddedScheme = "embedded:"
+const EmbeddedScheme = catalog.EmbeddedScheme
 
 // Options say which warehouse to open.
 type Options struct {
@@ -31,7 +31,7 @@ type Options struct {
 	// Shards are databases of the one server at DSN. Each of them is used as a shard, for tests of what several shards
 	// do. A cluster has shards of its own.
 	Shards []string
-	// Database is made by Migrate when it does not exist; default "dealhouse".
+	// Database is made by Migrate when it does not exist; default catalog.DefaultDatabase.
 	Database string
 	// ViewsDatabase is made by Migrate. It has nothing but the views that people query, each of which reads the same
 	// view of Database; "": there is none.
@@ -41,9 +41,10 @@ type Options struct {
 	// Wrap, if set, wraps each connection of the warehouse, for fault injection and tracing.
 	Wrap func(driver.Conn) driver.Conn
 	// MaxRetryElapsed is for how long a statement is tried again if it failed for a reason that may pass: a connection
-	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry; negative:
-	// no second attempt.
+	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry.
 	MaxRetryElapsed time.Duration
+	// NoRetry says that no statement is tried again, whatever MaxRetryElapsed is.
+	NoRetry bool
 	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
 	// seconds. Default 200ms.
 	Backoff time.Duration
@@ -78,12 +79,15 @@ type Warehouse struct {
 // engine starts.
 func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if o.Database == "" {
-		o.Database = "dealhouse"
+		o.Database = catalog.DefaultDatabase
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.MaxRetryElapsed == 0 {
+	switch {
+	case o.NoRetry:
+		o.MaxRetryElapsed = 0
+	case o.MaxRetryElapsed == 0:
 		o.MaxRetryElapsed = catalog.DefaultMaxStatementRetry
 	}
 	if o.Backoff == 0 {

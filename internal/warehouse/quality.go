@@ -245,9 +245,9 @@ func rulesOf(s *catalog.Stream, serverTime bool) []rule {
 	status := ""
 	for _, f := range s.Fields {
 		switch {
-		case f.Column == "status":
+		case f.Status:
 			status = f.Column
-		case f.Type == catalog.Money && !strings.HasPrefix(f.Column, "declined_"):
+		case f.Type == catalog.Money && !f.Declined:
 			amounts = append(amounts, "ifNull("+f.Column+" < 0, false)")
 		}
 	}

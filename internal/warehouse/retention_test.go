@@ -148,7 +148,7 @@ func TestRetireKilled(t *testing.T) {
 		fillOdd(t, w)
 		before := standingsOf(t, w)
 		left := dies
-		broken, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, MaxRetryElapsed: -1,
+		broken, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database, NoRetry: true,
 			Wrap: func(c driver.Conn) driver.Conn { return exhausted{c, &left} }})
 		must(t, err)
 		keep := Retention{Runs: 400 * 24 * time.Hour, Rejects: 400 * 24 * time.Hour, Findings: 400 * 24 * time.Hour}

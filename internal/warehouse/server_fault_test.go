@@ -112,7 +112,7 @@ func cut(after bool) func(http.ResponseWriter, func(http.ResponseWriter)) {
 func TestAnswersThatBreakOff(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	far, g := through(t, w, Options{MaxRetryElapsed: -1})
+	far, g := through(t, w, Options{NoRetry: true})
 	const query = "SELECT number FROM numbers(300000)"
 	for name, end := range map[string]func(w http.ResponseWriter, body []byte){
 		"cut": func(w http.ResponseWriter, body []byte) {

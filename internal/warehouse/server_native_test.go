@@ -122,7 +122,7 @@ func TestInstalledServer(t *testing.T) {
 		{"no TLS on the port with", "clickhouse://loader:right@" + s.secure, TLS{}, false, "begin it with clickhouses://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, err := Open(t.Context(), Options{DSN: tt.dsn, TLS: tt.tls, MaxRetryElapsed: -1})
+			w, err := Open(t.Context(), Options{DSN: tt.dsn, TLS: tt.tls, NoRetry: true})
 			must(t, err)
 			defer func() { must(t, w.Close()) }()
 			known, err := w.Identify(t.Context())

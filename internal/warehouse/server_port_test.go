@@ -143,7 +143,7 @@ func TestWrongPort(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			far, err := Open(t.Context(), Options{DSN: tt.dsn, Database: w.database, TLS: tt.tls, MaxRetryElapsed: -1})
+			far, err := Open(t.Context(), Options{DSN: tt.dsn, Database: w.database, TLS: tt.tls, NoRetry: true})
 			must(t, err)
 			t.Cleanup(func() { must(t, far.Close()) })
 			_, err = far.Identify(t.Context())

@@ -294,7 +294,7 @@ func TestFailover(t *testing.T) {
 	t.Cleanup(server.Close)
 	first, second := newLine(t, server.Listener.Addr().String()), newLine(t, server.Listener.Addr().String())
 	one, two := first.listener.Addr().String(), second.listener.Addr().String()
-	far, err := Open(t.Context(), Options{DSN: "http://" + one + "," + two, Database: w.database, MaxRetryElapsed: -1})
+	far, err := Open(t.Context(), Options{DSN: "http://" + one + "," + two, Database: w.database, NoRetry: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, far.Close()) })
 	_, err = far.Identify(t.Context())

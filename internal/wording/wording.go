@@ -1,5 +1,5 @@
-// Package wording writes counts, sizes, durations and lists as people write them, for the tables and messages of the
-// terminal, for pages and for reports. A count of 1 is said the same way everywhere.
+// Package wording writes counts, sizes, durations, names and lists as people write them, for the tables and messages of
+// the terminal, for pages and for reports. A count of 1 is said the same way everywhere.
 package wording
 
 import (
@@ -26,6 +26,9 @@ func Grouped(number string) string {
 	}
 	return sign + whole
 }
+
+// Spaced is a name of the views or of a stream as people write it: "cashback offers".
+func Spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // Count is a count with commas: 1,234,567.
 func Count(n uint64) string { return Grouped(strconv.FormatUint(n, 10)) }

@@ -1,8 +1,6 @@
 package door
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/credential"
 )
 
 var (
@@ -95,14 +94,9 @@ func (h *handler) authenticate(req *http.Request) error {
 	if user == "" {
 		user = "default"
 	}
-	if equal(user, h.o.User)&equal(password, h.o.Password) != 1 {
+	want := credential.Login{User: h.o.User, Password: h.o.Password}
+	if !want.Matches(credential.Login{User: user, Password: password}) {
 		return errBadPassword
 	}
 	return nil
-}
-
-// equal compares hashes, so that its time does not depend even on the length.
-func equal(a, b string) int {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:])
 }

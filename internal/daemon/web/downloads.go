@@ -15,21 +15,31 @@ import (
 
 // download is a file that the command `dealhouse` can write too: its name, and how it is made.
 type download struct {
-	name, format string
-	write        func(context.Context, io.Writer) error
+	name   string
+	format fileFormat
+	write  func(context.Context, io.Writer) error
 }
 
+// fileFormat is the form of a download, and the suffix of its file.
+type fileFormat string
+
+const (
+	asCSV  fileFormat = "csv"
+	asJSON fileFormat = "json"
+	asHTML fileFormat = "html"
+)
+
 // formats are the formats of downloads, with their types.
-var formats = map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json",
-	"html": "text/html; charset=utf-8"}
+var formats = map[fileFormat]string{asCSV: "text/csv; charset=utf-8", asJSON: "application/json",
+	asHTML: "text/html; charset=utf-8"}
 
 // formatOf reads the format of a download and, for CSV, its kind of rows.
-func formatOf(q url.Values, lists []string) (format, list string, err error) {
-	format, list = q.Get("format"), q.Get("list")
+func formatOf(q url.Values, lists []string) (format fileFormat, list string, err error) {
+	format, list = fileFormat(q.Get("format")), q.Get("list")
 	switch {
 	case formats[format] == "":
 		return "", "", errors.New("format: want csv, json or html")
-	case list != "" && (format != "csv" || !slices.Contains(lists, list)):
+	case list != "" && (format != asCSV || !slices.Contains(lists, list)):
 		return "", "", fmt.Errorf("list: with format=csv, want %s", strings.Join(lists, ", "))
 	case list == "":
 		list = lists[0]
@@ -43,7 +53,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, d download) {
 	defer cancel()
 	file := newAttachment(w, r, func(h http.Header) {
 		h.Set("Content-Type", formats[d.format])
-		h.Set("Content-Disposition", `attachment; filename="`+fileName(d.name)+"."+d.format+`"`)
+		h.Set("Content-Disposition", `attachment; filename="`+fileName(d.name)+"."+string(d.format)+`"`)
 	})
 	err := s.toDownload(ctx, func() error { return d.write(ctx, file) })
 	if err == nil {
@@ -74,11 +84,11 @@ func fileName(name string) string {
 }
 
 // writeReconciliation writes a reconciliation in a format.
-func writeReconciliation(r report.Reconciliation, format, list string, to io.Writer) error {
+func writeReconciliation(r report.Reconciliation, format fileFormat, list string, to io.Writer) error {
 	switch format {
-	case "json":
+	case asJSON:
 		return r.WriteJSON(to)
-	case "html":
+	case asHTML:
 		return r.WriteHTML(to)
 	}
 	return r.WriteCSV(to, list)
@@ -87,7 +97,8 @@ func writeReconciliation(r report.Reconciliation, format, list string, to io.Wri
 // downloadPayouts sends the reconciliation of an account, or of all.
 func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 	q, err := parameters(r, "account", "format", "list")
-	var format, list string
+	var format fileFormat
+	var list string
 	if err == nil {
 		lists := slices.DeleteFunc(report.Lists(), func(list string) bool { return list == report.ListTransactions() })
 		format, list, err = formatOf(q, lists)
@@ -120,7 +131,8 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := parameters(r, "format", "list")
-	var format, list string
+	var format fileFormat
+	var list string
 	if err == nil {
 		format, list, err = formatOf(q, append([]string{report.ListTransactions(), report.ListExceptions, report.ListTotals,
 			report.ListPayouts()}, report.ThreeWayLists()...))
@@ -130,7 +142,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := s.answers.rules()
-	f.Account, f.Payout, f.WithoutTransactions = k.account, &k.id, format == "csv"
+	f.Account, f.Payout, f.WithoutTransactions = k.account, &k.id, format == asCSV
 	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format,
 		func(ctx context.Context, to io.Writer) error {
 			one, err := report.Reconcile(ctx, s.o.Warehouse, f)
@@ -144,7 +156,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 			case slices.Contains(report.ThreeWayLists(), list):
 				t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
 				return orWrite(err, t, list, to)
-			case format == "csv" && list == report.ListTransactions():
+			case format == asCSV && list == report.ListTransactions():
 				return one.WriteTransactionsCSV(ctx, s.o.Warehouse, to)
 			}
 			return writeReconciliation(one, format, list, to)
@@ -168,14 +180,15 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := parameters(r, "format", "list", "of", "currency", "age")
-	var format, list string
+	var format fileFormat
+	var list string
 	if err == nil {
 		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, report.Opening, report.Closing,
 			listForecast, listDue, listBacktest}, report.ThreeWayLists()...))
 	}
 	f := report.Figure{Of: list}
 	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
-		if f, err = figureOf(q); err == nil && (format != "csv" || q.Has("list")) {
+		if f, err = figureOf(q); err == nil && (format != asCSV || q.Has("list")) {
 			err = errors.New("of: what is behind a figure is there with format=csv, without list")
 		}
 	}
@@ -201,9 +214,9 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 			switch {
-			case format == "json":
+			case format == asJSON:
 				return statement.WriteJSON(to)
-			case format == "html":
+			case format == asHTML:
 				return statement.WriteHTML(to)
 			case list == listAges:
 				return statement.WriteAgesCSV(to)

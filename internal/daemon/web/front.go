@@ -245,7 +245,7 @@ func plain(text, account string) string {
 // essence returns the part of an error by which two errors count as equal.
 func essence(text, account, stream string) string {
 	text = plain(text, account)
-	for _, name := range []string{stream, spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
+	for _, name := range []string{stream, wording.Spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
 		text = strings.ReplaceAll(text, name, "")
 	}
 	return count.ReplaceAllString(text, "0")

@@ -1,11 +1,10 @@
 package web
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"net/http"
 	"strings"
 
+	"dealhouse/internal/credential"
 	"dealhouse/internal/loopback"
 )
 
@@ -69,12 +68,8 @@ func (g *gate) authorized(r *http.Request) bool {
 		return true
 	}
 	user, password, _ := r.BasicAuth()
-	return equal(user, g.o.User)&equal(password, g.o.Password) == 1
-}
-
-func equal(a, b string) int {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:])
+	want := credential.Login{User: g.o.User, Password: g.o.Password}
+	return want.Matches(credential.Login{User: user, Password: password})
 }
 
 // hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could make a

@@ -135,7 +135,7 @@ type progress struct {
 
 func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
-		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)),
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(wording.Spaced(st.id.Stream)),
 		Key:   st.id.Account + "/" + st.id.Stream,
 		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),

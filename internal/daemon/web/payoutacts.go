@@ -79,9 +79,9 @@ func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehou
 
 // about returns an acknowledgement in one line.
 func (q payoutRequest) about() string {
-	text := fmt.Sprintf("payout %s as %s", q.PayoutID, spaced(q.Code))
+	text := fmt.Sprintf("payout %s as %s", q.PayoutID, wording.Spaced(q.Code))
 	if q.Kind != "" {
-		text += ", " + strings.TrimSpace(spaced(q.Kind)+" "+q.Currency)
+		text += ", " + strings.TrimSpace(wording.Spaced(q.Kind)+" "+q.Currency)
 	}
 	if q.Tolerance != "" && q.Tolerance != "0" {
 		text += ", tolerance " + string(q.Tolerance)
@@ -120,7 +120,7 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 		what = append(what, report.Acknowledged(k))
 	}
 	return Acted{Done: true, Text: fmt.Sprintf("Payout %d is acknowledged as %s: %s. It stays quiet until its amounts change.",
-		ask.Payout, spaced(q.Code), wording.List(what))}, nil
+		ask.Payout, wording.Spaced(q.Code), wording.List(what))}, nil
 }
 
 func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {

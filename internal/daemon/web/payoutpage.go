@@ -156,7 +156,7 @@ func newMatterRow(m report.Matter) matterRow {
 			" acknowledged it"
 	case !m.Open:
 		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+
-			spaced(a.Reason)
+			wording.Spaced(a.Reason)
 	}
 	return row
 }
@@ -179,7 +179,7 @@ func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehous
 		}
 	}
 	for _, a := range acknowledged {
-		what := "acknowledged " + report.Acknowledged(a) + " as " + spaced(a.Reason)
+		what := "acknowledged " + report.Acknowledged(a) + " as " + wording.Spaced(a.Reason)
 		if a.Note != "" {
 			what += ": " + a.Note
 		}

@@ -169,7 +169,7 @@ func payoutPath(account string, id int64) string {
 // pillsOf returns the verdict and the remarks of a payout.
 func pillsOf(p report.Payout) []pill {
 	tone := verdictTone(p)
-	all := []pill{{tone, spaced(p.Verdict)}}
+	all := []pill{{tone, wording.Spaced(p.Verdict)}}
 	for i, mark := range strings.Split(p.Word(), ", ") {
 		if i == 0 {
 			continue

@@ -18,6 +18,7 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/settlement"
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 // The payouts of these tests, and the sale numbers from which their transactions begin.
@@ -156,7 +157,7 @@ func TestPayouts(t *testing.T) {
 			wantText(t, row, ">"+label+"</span>")
 		}
 		for _, l := range p.Explained.Lines {
-			wantText(t, row, report.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
+			wantText(t, row, wording.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
 		}
 	}
 	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid",

@@ -56,9 +56,9 @@ type statementDetails struct {
 
 // balanceRow is a row of figures, with the address of the page of its transactions.
 type balanceRow struct {
-	Name, Path, Count                          string
-	Bold                                       bool
-	Pending, Confirmed, Settled, Total, Unpaid string
+	Name, Path, Count string
+	Bold              bool
+	report.BalanceText
 }
 
 // closeForm is the form that closes a month.
@@ -133,9 +133,7 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 	for _, c := range statement.Currencies {
 		row := func(name string, f report.Figure, of report.Balance) balanceRow {
 			f.Currency = c.Currency
-			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), Pending: c.Money(of, "pending"),
-				Confirmed: c.Money(of, "confirmed"), Settled: c.Money(of, "settled"),
-				Total: c.Money(of, "total"), Unpaid: c.Money(of, "unpaid")}
+			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), BalanceText: c.Text(of)}
 		}
 		t := currencyTable{Currency: c.Currency,
 			Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
@@ -166,7 +164,7 @@ func (k figureKey) path(of string) string {
 		q.Set("age", strconv.Itoa(k.figure.Age))
 	}
 	if of == "download" {
-		q.Set("format", "csv")
+		q.Set("format", string(asCSV))
 	}
 	return k.statementKey.path() + "/" + of + "?" + q.Encode()
 }
@@ -206,7 +204,7 @@ type figureBody struct {
 	Account, Title, Statement, Month string
 	Currency, Download               string
 	Rows                             []figureRow
-	Sum                              figureRow
+	Sum                              report.BalanceText
 	Count                            string
 	Shown                            int
 	Cut                              bool
@@ -215,7 +213,7 @@ type figureBody struct {
 
 type figureRow struct {
 	ID, At, Sold, Age, Retailer, Status, Payout string
-	Pending, Confirmed, Settled, Total          string
+	report.BalanceText
 }
 
 // figurePage serves the page with the transactions behind a figure of a statement.
@@ -242,28 +240,18 @@ func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 
 func (b *figureBody) fill(all figureRows) {
 	d := report.NewAlignment(report.Page)
-	note := func(currency string, of report.Balance) {
-		d.Note("pending", currency, of.Pending)
-		d.Note("confirmed", currency, of.Confirmed)
-		d.Note("settled", currency, of.Settled)
-		d.Note("total", currency, of.Total())
-	}
-	text := func(currency string, of report.Balance) figureRow {
-		return figureRow{Pending: d.Text("pending", currency, of.Pending),
-			Confirmed: d.Text("confirmed", currency, of.Confirmed), Settled: d.Text("settled", currency, of.Settled),
-			Total: d.Text("total", currency, of.Total())}
-	}
 	for _, x := range all.rows {
-		note(x.Currency, x.Balance)
+		d.NoteBalance(x.Currency, x.Balance)
 	}
-	note(b.Currency, all.sum)
+	d.NoteBalance(b.Currency, all.sum)
 	for _, x := range all.rows {
-		row := text(x.Currency, x.Balance)
+		row := figureRow{BalanceText: d.BalanceText(x.Currency, x.Balance)}
 		row.ID, row.At, row.Sold, row.Age, row.Retailer, row.Status = x.ID.String(), report.Day(&x.At), report.Day(x.SoldAt), report.AgeTitles()[x.Age], x.Retailer, x.Status
 		if x.Payout != nil {
 			row.Payout = strconv.FormatInt(*x.Payout, 10)
 		}
 		b.Rows = append(b.Rows, row)
 	}
-	b.Sum, b.Count, b.Cut = text(b.Currency, all.sum), wording.Plural(all.n, "row"), all.n > uint64(len(all.rows))
+	b.Sum = d.BalanceText(b.Currency, all.sum)
+	b.Count, b.Cut = wording.Plural(all.n, "row"), all.n > uint64(len(all.rows))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dealhouse/internal/warehouse"
+	"dealhouse/internal/wording"
 )
 
 const (
@@ -117,7 +118,7 @@ func busyMoments(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan
 		counts := map[string]int{}
 		for _, r := range runs {
 			if from, to := d.bounds(r, now); slot(from) <= i && i <= slot(to) {
-				counts[spaced(r.Stream)]++
+				counts[wording.Spaced(r.Stream)]++
 			}
 		}
 		var who []string

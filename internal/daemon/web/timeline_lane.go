@@ -46,7 +46,7 @@ func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 var laneOrder = []string{"good", "other", "running", "late", "guard", "bad"}
 
 func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan, slots []int) lane {
-	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(spaced(st.id.Stream)),
+	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(wording.Spaced(st.id.Stream)),
 		Key:  st.id.Account + "/" + st.id.Stream,
 		Path: streamPath(st.id), Width: laneWidth, Height: laneHeight, Runs: len(runs)}
 	paths := map[string]*strings.Builder{}

@@ -216,4 +216,6 @@ func have(n int) string {
 }
 
 // name returns the name of a stream for a sentence. The names of all streams are plurals.
-func (st *streamState) name() string { return "the " + spaced(st.id.Stream) + " of " + st.id.Account }
+func (st *streamState) name() string {
+	return "the " + wording.Spaced(st.id.Stream) + " of " + st.id.Account
+}

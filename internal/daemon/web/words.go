@@ -7,9 +7,6 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// spaced returns a name, such as that of a stream, as people write it.
-func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
 func capitalized(s string) string {
 	if s == "" {
 		return s
