@@ -60,7 +60,7 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 
 // Acknowledgements returns the acknowledgements of one account, or of all if the name is empty, the newest first.
 func (r Reader) Acknowledgements(ctx context.Context, account string) ([]Acknowledgement, error) {
-	rows, err := r.conn.Query(ctx, selectAcknowledgements, named("account", account))
+	rows, err := r.retrying.Query(ctx, selectAcknowledgements, named("account", account))
 	all, err := scanned(rows, err, func(a *Acknowledgement) []any {
 		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts,
 			&a.Tolerance, &a.Reason, &a.Note, &a.By}

@@ -32,7 +32,7 @@ type Candidate struct {
 func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Candidate) error) error {
 	all := filter == RejectFilter{}
 	filter.Account, filter.Stream = w.Account, w.Stream.Name
-	rows, err := w.conn.Query(ctx, w.script.selectCandidates(all), filter.args()...)
+	rows, err := w.pool.conn.Query(ctx, w.script.selectCandidates(all), filter.args()...)
 	if err != nil {
 		return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
 	}
@@ -81,7 +81,7 @@ func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 		n := min(len(settled), settleRows)
 		version, now, err := w.rejectVersion(ctx)
 		if err == nil {
-			err = w.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
+			err = w.pool.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
 				for _, x := range settled[:n] {
 					what := []any{version, x.RunID, string(x.State), w.ID, now}
 					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash,

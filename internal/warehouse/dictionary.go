@@ -26,9 +26,9 @@ type ViewColumn struct {
 	Meaning string `json:"meaning"`
 }
 
-// Dictionary describes all views of the database, in the order of their names, from their comments.
-func (r Reader) Dictionary(ctx context.Context) ([]View, error) {
-	rows, err := r.conn.Query(ctx, selectViews)
+// dictionary describes all views of the database, in the order of their names, from their comments.
+func (r Reader) dictionary(ctx context.Context) ([]View, error) {
+	rows, err := r.retrying.Query(ctx, selectViews)
 	defined, err := scanned(rows, err, func(v *definedView) []any {
 		return []any{&v.Name, &v.Meaning, &v.definition,
 			&v.columns}

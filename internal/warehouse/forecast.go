@@ -31,7 +31,7 @@ type UnpaidCohort struct {
 func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
 	horizon int) ([]UnpaidCohort, error) {
 	var versions uint64
-	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account),
+	err := r.retrying.QueryRow(ctx, selectSomeVersions, named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())), named("limit", fmt.Sprint(cohortVersions+1))).Scan(&versions)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r Reader) unpaidCohorts(ctx context.Context, account string, from, to time
 		if until.After(to) {
 			until = to
 		}
-		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account),
+		rows, err := r.retrying.Query(ctx, selectUnpaidCohorts(horizon), named("account", account),
 			named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
 		part, err := scanned(rows, err, func(c *UnpaidCohort) []any {
 			return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
@@ -129,7 +129,7 @@ func unpacked(packed string) string {
 
 // LoadedDays returns the days, by the clock of the service, on which an account's transactions were brought up to date.
 func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, error) {
-	rows, err := r.conn.Query(ctx, selectLoadedDays(), named("account", account))
+	rows, err := r.retrying.Query(ctx, selectLoadedDays(), named("account", account))
 	all, err := scanned(rows, err, only[time.Time])
 	if err != nil {
 		return nil, fmt.Errorf("reading when the transactions of account %s were loaded: %w", account, err)
@@ -156,7 +156,7 @@ type DueTransaction struct {
 // those that ChangeSums adds up. They come by currency, and those that are due first come first.
 func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.Time, closes []Close,
 	do func(DueTransaction) error) error {
-	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),
+	rows, err := r.retrying.Query(ctx, selectDueTransactions(closes), named("account", account),
 		named("to", fmt.Sprint(to.UnixMilli())))
 	err = each(rows, err, func(d *DueTransaction) []any {
 		return []any{&d.ID, &d.Currency, &d.Retailer, &d.SoldAt, &d.Due, &d.Pending, &d.Confirmed}

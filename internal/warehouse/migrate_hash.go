@@ -77,7 +77,7 @@ func (h holder) rehash(ctx context.Context) error {
 	if err := h.takeAndFinish(ctx); err != nil {
 		return err
 	}
-	tables, err := h.w.stored(ctx)
+	tables, err := h.w.migrator.stored(ctx)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (h holder) order(ctx context.Context) error {
 	if err := h.take(ctx); err != nil {
 		return err
 	}
-	tables, err := h.w.stored(ctx)
+	tables, err := h.w.migrator.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 	}
 	exchange := exchangeTables(h.w.dialect, t.name)
 	return h.w.retry(ctx, exchange, func() error {
-		now, err := h.w.stored(ctx)
+		now, err := h.w.migrator.stored(ctx)
 		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost has done it
 			return err
 		}

@@ -152,7 +152,7 @@ type VanishedField struct {
 
 // VanishedFields returns all of them, by account, stream and name.
 func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
-	rows, err := r.conn.Query(ctx, selectVanishedFields)
+	rows, err := r.retrying.Query(ctx, selectVanishedFields)
 	all, err := scanned(rows, err, func(f *VanishedField) []any {
 		return []any{&f.Account, &f.Stream, &f.Field,
 			&f.MissingSince}

@@ -94,7 +94,7 @@ func (q *quality) save(ctx context.Context) error {
 
 // LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first.
 func (r Reader) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
-	rows, err := r.readOnly.Query(ctx, selectLatestChecks)
+	rows, err := r.once.Query(ctx, selectLatestChecks)
 	checks, err := scanned(rows, err, func(c *Check) []any {
 		return []any{&c.Account, &c.Stream, &c.Name, &c.CheckedAt, &c.RunID, &c.OK, &c.Found, &c.Expected, &c.Detail}
 	})

@@ -29,7 +29,7 @@ func (r Reader) RecordVersions(ctx context.Context, s *catalog.Stream, account s
 	var all []RecordVersion
 	for len(keys) > 0 {
 		n := min(len(keys), versionKeys)
-		rows, err := r.conn.Query(ctx, selectRecordVersions(s), named("account", account),
+		rows, err := r.retrying.Query(ctx, selectRecordVersions(s), named("account", account),
 			named("keys", "["+words(keys[:n])+"]"))
 		some, err := scanned(rows, err, func(v *RecordVersion) []any {
 			return []any{&v.Key, &v.LoadedAt, &v.UpdatedAt, &v.Deleted, &v.Hash, &v.RunID, &v.Content}

@@ -18,7 +18,7 @@ type RunSpan struct {
 // more than most, it returns the newest of them, and more is true. A run that began more than a month before
 // from is left out.
 func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spans []RunSpan, more bool, err error) {
-	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
+	rows, err := r.once.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())))
 	type row struct {
 		RunSpan

@@ -61,7 +61,7 @@ func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Wri
 	args := []any{named("account", w.Account), named("server", fmt.Sprint(w.ServerTime.UnixMilli()))}
 	_, paid := prepared[membersTable]
 	known := c.Updated+c.Deleted > 0 && (paid || !w.Stream.NamesPayouts())
-	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, known), args...).Scan(into...); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, w.script.inspectDelta(rules, known), args...).Scan(into...); err != nil {
 		return written, fmt.Errorf("reading what run %s of %s is about to publish: %w", w.ID, w.Stream.Name, err)
 	}
 	return written, nil
