@@ -37,13 +37,13 @@ ORDER BY account, received_on DESC, reference`, parts{"and": and})
 }
 
 // unsettledThreeWay has the rows of payout_three_way while no settlement was imported.
-const unsettledThreeWay = `
+var unsettledThreeWay = sql(`
 (
     SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
+        paid_out AS outstanding, if(paid_out = 0, $nothing, $outstanding) AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
     FROM payout_paid AS p
     GROUP BY account, payout_id, currency_code
-)`
+)`, parts{"nothing": quote(ThreeWayNothingDue), "outstanding": quote(ThreeWayOutstanding)})
 
 // selectThreeWays selects what payouts earned, paid out and brought, of one account or of all, the newest payout first.
 // settled says that a settlement was imported. ofPayout says that only one payout is wanted. Parameters: account; with

@@ -21,7 +21,7 @@ import (
 
 // vocabulary returns the words that the SQL files may compare a column with.
 func vocabulary() map[string][]string {
-	states := append(TransactionStates(), NotificationStates()...)
+	states := slices.Concat(TransactionStates(), NotificationStates(), ThreeWayStates())
 	for _, s := range RejectStates() {
 		states = append(states, string(s))
 	}
@@ -134,6 +134,10 @@ func TestStatesOfTheViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	settled, err := schema.View("35_settlements.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		of, text string
 		want     []string
@@ -142,6 +146,7 @@ func TestStatesOfTheViews(t *testing.T) {
 			func(s string) bool { return s == string(RejectLoaded) })}, // the view passes it on as a retry set it
 		{"payout_transactions", memberState("status", "order_value", "cashback", "n", "payout") + " AS state,",
 			TransactionStates()},
+		{"payout_three_way", settled, ThreeWayStates()},
 	} {
 		if got := made(test.text, "state"); !sameWords(got, test.want) {
 			t.Errorf("%s has %q, want %q", test.of, got, test.want)
@@ -165,7 +170,7 @@ func made(text, column string) (words []string) {
 	before, _, _ := strings.Cut(text, "') AS "+column+",")
 	choice := before[strings.LastIndex(before, "multiIf("):] + "'"
 	choice = regexp.MustCompile(`tupleElement\([^()]*\)`).ReplaceAllString(choice, "")
-	for _, m := range regexp.MustCompile(`,\s*'([a-z_]+)'`).FindAllStringSubmatch(choice, -1) {
+	for _, m := range regexp.MustCompile(`,\s*'([a-z_ ]+)'`).FindAllStringSubmatch(choice, -1) {
 		if !slices.Contains(words, m[1]) {
 			words = append(words, m[1])
 		}
