@@ -66,10 +66,11 @@ var selectAliveRuns = []string{
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
 
 	sql(`SELECT JSONExtractString(value, 'run_id') FROM sync_state
-WHERE stream = {stream:String} AND name != 'watermark'
-    AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)
+WHERE stream = {stream:String} AND name != $watermark
+    AND (name != $lease OR abs(dateDiff('second', updated_at, now())) < 86400)
     AND (NOT startsWith(name, $backfill) OR updated_at > now() - toIntervalSecond($seconds))`,
-		parts{"backfill": quote(BackfillPrefix), "seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
+		parts{"watermark": quote(stateWatermark), "lease": quote(stateLease), "backfill": quote(BackfillPrefix),
+			"seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
 }
 
 // selectStagedRuns selects the runs that have a staging partition or a table of their own.

@@ -54,13 +54,13 @@ FROM
 ) AS r
 LEFT JOIN
 (
-    SELECT account, stream, anyIf(value, name = 'watermark') AS watermark, anyIf(value, name = $scope) AS scope
-    FROM sync_state_log FINAL WHERE name IN ('watermark', $scope) GROUP BY account, stream
+    SELECT account, stream, anyIf(value, name = $watermark) AS watermark, anyIf(value, name = $scope) AS scope
+    FROM sync_state_log FINAL WHERE name IN ($watermark, $scope) GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething,
 		"whole":   wholeModes,
-		"initial": quote(ModeInitial), "scope": quote(StateScope),
+		"initial": quote(ModeInitial), "watermark": quote(stateWatermark), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})
 }
