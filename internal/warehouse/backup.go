@@ -140,7 +140,7 @@ func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []St
 			return fmt.Errorf("waiting for runs to end: %w", err)
 		}
 		defer func() { err = errors.Join(err, hold.Release(ctx)) }()
-		if err := w.admin.Exec(ctx, backupStatement("BACKUP", "TO", w.database, name)); err != nil {
+		if err := w.admin.Exec(ctx, backUpTo(w.database, name)); err != nil {
 			return fmt.Errorf("writing the backup: %w", err)
 		}
 		return hold.Check(ctx)
@@ -150,7 +150,7 @@ func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []St
 // Restore makes the embedded engine create the database from a folder of its backups. No database of that
 // name may exist.
 func (w *Warehouse) Restore(ctx context.Context, name string) error {
-	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
+	if err := w.admin.Exec(ctx, restoreFrom(w.database, name)); err != nil {
 		return fmt.Errorf("reading the backup: %w", err)
 	}
 	if err := w.CheckSchema(ctx); err != nil && !errors.Is(err, ErrSchemaOld) { // the next run upgrades it
@@ -159,7 +159,16 @@ func (w *Warehouse) Restore(ctx context.Context, name string) error {
 	return nil
 }
 
-func backupStatement(verb, way, database, name string) string {
-	return sql("$verb DATABASE `$database` $way Disk($disk, $name)",
-		parts{"verb": verb, "way": way, "database": database, "disk": quote(chdb.BackupDisk), "name": quote(name)})
+// backUpTo writes a database into a new folder of the backups.
+func backUpTo(database, name string) string {
+	return sql("BACKUP DATABASE `$database` TO Disk($disk, $name)", backupParts(database, name))
+}
+
+// restoreFrom makes a database of a folder of the backups.
+func restoreFrom(database, name string) string {
+	return sql("RESTORE DATABASE `$database` FROM Disk($disk, $name)", backupParts(database, name))
+}
+
+func backupParts(database, name string) parts {
+	return parts{"database": database, "disk": quote(chdb.BackupDisk), "name": quote(name)}
 }

@@ -46,6 +46,11 @@ func checkGrant(right, on string) string {
 	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})
 }
 
+// giveRights gives rights to the user who asks.
+func giveRights(rights []string, on string) string {
+	return sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(rights), "on": on})
+}
+
 // trySettings is a statement that does nothing, to be sent with the settings of those that write.
 const trySettings = "SELECT 1"
 

@@ -1,4 +1,5 @@
--- What is sent by functions that write it where they send it, of all streams.
+-- What is sent, of all streams, that no other file has: by functions that write it where they send it,
+-- and by those of the other files with other parameters.
 
 -- Reader.EachDueTransaction
 SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,

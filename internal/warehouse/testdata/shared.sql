@@ -218,6 +218,9 @@ SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluste
 -- checkGrant
 CHECK GRANT ALTER DELETE ON `dealhouse`.*;
 
+-- giveRights
+GRANT SELECT, ALTER DELETE ON `dealhouse`.* TO CURRENT_USER;
+
 -- syncReplica
 SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
 
@@ -702,6 +705,12 @@ SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
 
 -- selectSchemaState
 SELECT max(version), max(generation) FROM schema_migrations;
+
+-- backUpTo
+BACKUP DATABASE `dealhouse` TO Disk('backups', 'a');
+
+-- restoreFrom
+RESTORE DATABASE `dealhouse` FROM Disk('backups', 'a');
 
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
