@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/chdb"
 )
 
 // Hold holds the leases of all streams of all accounts, so that nobody else runs one. A copy that is made meanwhile
@@ -44,8 +43,6 @@ func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting
 		}
 	}
 }
-
-const selectKnownStreams = "SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream"
 
 func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
 	rows, err := w.conn.Query(ctx, selectKnownStreams)
@@ -110,8 +107,6 @@ func (h *Hold) Release(ctx context.Context) error {
 // State is the state of a warehouse's schema.
 type State struct{ Schema, Generation uint32 }
 
-const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
-
 // SchemaState returns the number of the newest file in schema/ that was applied, and the generation of the
 // tables and views.
 func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
@@ -157,18 +152,4 @@ func (w *Warehouse) Restore(ctx context.Context, name string) error {
 		return err
 	}
 	return nil
-}
-
-// backUpTo writes a database into a new folder of the backups.
-func backUpTo(database, name string) string {
-	return sql("BACKUP DATABASE `$database` TO Disk($disk, $name)", backupParts(database, name))
-}
-
-// restoreFrom makes a database of a folder of the backups.
-func restoreFrom(database, name string) string {
-	return sql("RESTORE DATABASE `$database` FROM Disk($disk, $name)", backupParts(database, name))
-}
-
-func backupParts(database, name string) parts {
-	return parts{"database": database, "disk": quote(chdb.BackupDisk), "name": quote(name)}
 }

@@ -56,17 +56,6 @@ type definedView struct {
 	columns    [][]any
 }
 
-const selectViews = `SELECT t.name, t.comment, if(empty(c.columns), formatQuery(t.create_table_query), ''), c.columns
-FROM system.tables AS t
-LEFT JOIN
-(
-    SELECT table, groupArray((name, type, comment)) AS columns
-    FROM (SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position)
-    GROUP BY table
-) AS c ON t.name = c.table
-WHERE t.database = currentDatabase() AND t.engine = 'View'
-ORDER BY t.name`
-
 // formatQuery writes a definition with one column in each line.
 var (
 	definedColumn    = regexp.MustCompile("(?m)^    `(\\w+)` (.+) COMMENT '((?:[^'\\\\]|\\\\.|'')*)',?$")

@@ -92,8 +92,6 @@ func (x retirement) removeOld(ctx context.Context, r Retention) (removed []Remov
 
 var retiredColumns = columns("at DateTime64(3), what String, older_than DateTime64(3), removed UInt64")
 
-const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"
-
 // keptAtOnce is how many runs one statement names at most as those to keep. The length of a statement is limited by
 // max_query_size, whose default has room for 6000 runs. streamsAtOnce is how many streams it names at most.
 const (

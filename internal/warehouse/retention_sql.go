@@ -142,3 +142,6 @@ func deleteVersions(s *catalog.Stream, before time.Time, ids []string) string {
 	return sql("ALTER TABLE ${stream}_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
 		parts{"stream": s.Name, "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
 }
+
+// selectRetired asks when old rows were removed last, and for the time.
+const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// script renders the statements of one run. Its methods, in the files *_sql.go, are pure functions. testdata shows what
-// each statement looks like for a stream.
+// script renders the statements of one run. Its methods, in the files *_sql.go and derived*.go, are pure functions.
+// testdata shows what each statement looks like for a stream.
 //
 // Their parameters: account, run, started (when the run began, in microseconds since 1970), latest (the latest time of
 // reading that a stored row can have, in microseconds), cap (the service's time, in milliseconds: no row changed later)
