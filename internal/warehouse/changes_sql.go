@@ -9,8 +9,8 @@ import (
 
 // ofSales names the stream of the sales, its view and its tables, as statements need them.
 var ofSales = func() parts {
-	name := catalog.Transactions().Name
-	return parts{"sales": name, "stream": quote(name), "latest": name + "_latest", "versions": name + "_versions"}
+	s := catalog.Transactions()
+	return parts{"sales": s.Name, "stream": quote(s.Name), "latest": latestTable(s), "versions": versionsTable(s)}
 }()
 
 // dueOf returns an expression for the first day of the month in which a sale is paid. At the beginning of a month,

@@ -32,7 +32,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
 			d.staging(comment(staging)))
 	}
-	for _, table := range []string{s.Name + "_versions", s.Name + "_latest"} {
+	for _, table := range []string{versionsTable(s), latestTable(s)} {
 		if old(table) {
 			if keysTable(s) != "" {
 				statements = append(statements, forgetDerived(s))

@@ -60,7 +60,7 @@ type orderedTable struct {
 
 // orderedTables returns the tables of a stream whose order the catalog decides.
 func orderedTables(s *catalog.Stream) []orderedTable {
-	latest, versions := s.Name+"_latest", s.Name+"_versions"
+	latest, versions := latestTable(s), versionsTable(s)
 	return []orderedTable{
 		{versions, createStored(versions+orderedSuffix, s, "MergeTree",
 			"Storage behind the view "+s.Name+"_history"), ""},

@@ -25,8 +25,8 @@ const ofRun = "account = {account:String} AND synced_at >= fromUnixTimestamp64Mi
 // countSeen returns how many rows readers see of a stream, and how many rows were loaded after a run. Parameters:
 // account, and to in milliseconds.
 func countSeen(s *catalog.Stream) string {
-	return sql("SELECT (SELECT count() FROM $view WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM ${view}_latest WHERE account = {account:String})",
-		parts{"view": s.Name})
+	return sql("SELECT (SELECT count() FROM $view WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM $latest WHERE account = {account:String})",
+		parts{"view": s.Name, "latest": latestTable(s)})
 }
 
 // countTwice counts the rows of a view that have a key which another row has, among those with some keys. Parameter:
@@ -69,8 +69,8 @@ func countOtherPrices(s *catalog.Stream, serverTime bool) string {
 	if serverTime {
 		today = "toDate32(fromUnixTimestamp64Milli({server:Int64}, 'UTC'))"
 	}
-	return sql(`SELECT count(), any(toString(p.$key)) FROM (SELECT $key, price FROM ${view}_latest WHERE $of_run AND _deleted = 0) AS p
-INNER JOIN (SELECT $key, argMax(price, _version) AS price FROM ${child}_latest WHERE account = {account:String} AND day = $today GROUP BY $key) AS h ON p.$key = h.$key
-WHERE p.price != h.price`, parts{"key": keyNames(s), "view": s.Name, "child": s.Child.Table, "of_run": ofRun,
+	return sql(`SELECT count(), any(toString(p.$key)) FROM (SELECT $key, price FROM $latest WHERE $of_run AND _deleted = 0) AS p
+INNER JOIN (SELECT $key, argMax(price, _version) AS price FROM $prices WHERE account = {account:String} AND day = $today GROUP BY $key) AS h ON p.$key = h.$key
+WHERE p.price != h.price`, parts{"key": keyNames(s), "latest": latestTable(s), "prices": childLatest(s), "of_run": ofRun,
 		"today": today})
 }

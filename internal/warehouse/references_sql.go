@@ -14,8 +14,8 @@ func selectUnknownReferences(from *catalog.Stream, to []*catalog.Stream) string 
 	for _, s := range to {
 		if s.ByID && from.Reference(s) != nil {
 			names = append(names, s.Name)
-			known = append(known, sql("SELECT $stream, $key FROM ${table}_latest WHERE account = {account:String}",
-				parts{"stream": quote(s.Name), "key": s.KeyColumn(), "table": s.Name}))
+			known = append(known, sql("SELECT $stream, $key FROM $latest WHERE account = {account:String}",
+				parts{"stream": quote(s.Name), "key": s.KeyColumn(), "latest": latestTable(s)}))
 		}
 	}
 	if len(names) == 0 {

@@ -121,8 +121,8 @@ func selectOldVersions(s *catalog.Stream) string {
         (
             SELECT account, $key, _version, synced_at,
                 row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
-            FROM ${stream}_versions
-            WHERE (account, $key) IN (SELECT account, $key FROM ${stream}_versions WHERE $old GROUP BY account, $key HAVING count() > 1)
+            FROM $table
+            WHERE (account, $key) IN (SELECT account, $key FROM $table WHERE $old GROUP BY account, $key HAVING count() > 1)
                 AND account NOT IN (SELECT account FROM sync_state WHERE stream = '$stream' AND startsWith(name, $intent))
             WINDOW w AS ($versions)
         )
@@ -130,8 +130,9 @@ func selectOldVersions(s *catalog.Stream) string {
 )
 WHERE $old AND _nth < _in_force
 ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
-		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "intent": quote(stateIntent + ":"),
-		"old": "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
+		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "table": versionsTable(s),
+		"intent": quote(stateIntent + ":"),
+		"old":    "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
 		"versions": "PARTITION BY account, " + keyNames(s) +
 			" ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
 	})
@@ -139,8 +140,8 @@ ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
 
 // deleteVersions removes versions of a stream by their ids.
 func deleteVersions(s *catalog.Stream, before time.Time, ids []string) string {
-	return sql("ALTER TABLE ${stream}_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
-		parts{"stream": s.Name, "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
+	return sql("ALTER TABLE $table DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
+		parts{"table": versionsTable(s), "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
 }
 
 // selectRetired asks when old rows were removed last, and for the time.

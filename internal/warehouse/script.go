@@ -21,13 +21,13 @@ type script struct {
 func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
-		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": stagingTable(s),
+		"stream": s.Name, "latest": latestTable(s), "versions": versionsTable(s), "staging": stagingTable(s),
 		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()),
-		"changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
+		"changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), latestTable(s)),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
-		names["child_latest"], names["child_hashes"] = s.Child.Table+"_latest", childHashes(s)
+		names["child_latest"], names["child_hashes"] = childLatest(s), childHashes(s)
 		names["child_hashes_delta"] = d.ofRun(r.derivedDelta(childHashes(s)))
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}

@@ -36,9 +36,9 @@ func selectAccountsOf(s *catalog.Stream) string {
 (
     SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
     UNION ALL
-    SELECT DISTINCT toString(account) FROM ${stream}_latest
+    SELECT DISTINCT toString(account) FROM $latest
 )
-ORDER BY account`, parts{"stream": s.Name})
+ORDER BY account`, parts{"latest": latestTable(s)})
 }
 
 // checkGrant asks whether the user has a right.
