@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -169,13 +167,8 @@ func (p *pool) record(ctx context.Context, applied []migration) error {
 	if err != nil {
 		return err
 	}
-	err = p.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
-		for _, a := range applied {
-			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, p, "schema_migrations_log", migrationColumns, applied, func(a migration) []any {
+		return []any{a.version, a.name, a.checksum(), a.generation, a.tables(), next}
 	})
 	if err != nil {
 		return fmt.Errorf("recording the migration: %w", err)

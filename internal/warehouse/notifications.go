@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
 
@@ -84,15 +83,10 @@ func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification
 }
 
 func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
-	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
-		for _, n := range all {
-			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account,
-				append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
-				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, w.pool, "notifications_log", notificationColumns, all, func(n Notification) []any {
+		return []any{n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...),
+			append([]string{}, n.Subjects...), n.Title, n.Text, n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt,
+			version}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to notifications: %w", err)
@@ -230,13 +224,8 @@ func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []
 	if err != nil {
 		return err
 	}
-	err = w.insert(ctx, "unknown_fields_log", unknownFieldColumns, func(b driver.Batch) error {
-		for _, name := range fresh {
-			if err := b.Append(id.Account, id.Stream, name, now.UTC()); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, w.pool, "unknown_fields_log", unknownFieldColumns, fresh, func(name string) []any {
+		return []any{id.Account, id.Stream, name, now.UTC()}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to unknown_fields: %w", err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -77,14 +76,8 @@ func (q *quality) save(ctx context.Context) error {
 	if len(q.checks) == 0 {
 		return nil
 	}
-	err := q.w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
-		for _, c := range q.checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail,
-				q.next); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, q.w.pool, "quality_checks_log", checkColumns, q.checks, func(c Check) []any {
+		return []any{c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to quality_checks: %w", err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -78,12 +77,7 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 			return err
 		}
 	}
-	return w.pool.insert(ctx, "reference_misses_log", missColumns, func(b driver.Batch) error {
-		for _, m := range misses {
-			if err := b.Append(w.Account, w.Stream.Name, m.Key, m.Reason, next); err != nil {
-				return err
-			}
-		}
-		return nil
+	return insertEach(ctx, w.pool, "reference_misses_log", missColumns, misses, func(m Miss) []any {
+		return []any{w.Account, w.Stream.Name, m.Key, m.Reason, next}
 	})
 }

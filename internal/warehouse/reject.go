@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"dealhouse/internal/decode"
 )
 
@@ -33,14 +31,9 @@ func (w *Writer) keepRejects(ctx context.Context, rejects []decode.Reject) error
 	if err != nil {
 		return err
 	}
-	return w.pool.insert(ctx, "rejects_log", rejectColumns, func(b driver.Batch) error {
-		for _, x := range rejects {
-			last := []any{version, w.ID, x.Page, time.UnixMicro(x.Fetched).UTC(), x.Updated}
-			if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.Raw, now, now, last); err != nil {
-				return err
-			}
-		}
-		return nil
+	return insertEach(ctx, w.pool, "rejects_log", rejectColumns, rejects, func(x decode.Reject) []any {
+		last := []any{version, w.ID, x.Page, time.UnixMicro(x.Fetched).UTC(), x.Updated}
+		return []any{w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.Raw, now, now, last}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 )
@@ -62,16 +61,10 @@ func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevisio
 	if err != nil {
 		return fmt.Errorf("making the ID of an import: %w", err)
 	}
-	err = w.insert(ctx, "settlements_log", settlementColumns, func(b driver.Batch) error {
-		for _, s := range all {
-			s.At, s.ID = at.UTC(), id
-			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee,
-				s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
-				s.Source, s.Line, s.By, s.Note); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, w.pool, "settlements_log", settlementColumns, all, func(s *SettlementRevision) []any {
+		s.At, s.ID = at.UTC(), id
+		return []any{s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee,
+			s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID, s.Source, s.Line, s.By, s.Note}
 	})
 	if err != nil {
 		return fmt.Errorf("importing settlements: %w", err)

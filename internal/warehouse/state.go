@@ -1,12 +1,12 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
 
@@ -183,16 +183,8 @@ func (p *pool) saveStates(ctx context.Context, account, stream string, states ..
 
 // insertStates does the same as saveStates. next is a version above those of all states of the stream.
 func (p *pool) insertStates(ctx context.Context, account, stream string, next uint64, states []stateRow) error {
-	err := p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
-		for _, s := range states {
-			if s.version == 0 {
-				s.version = next
-			}
-			if err := b.Append(account, stream, s.name, s.value, s.version); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, p, "sync_state_log", stateColumns, states, func(s stateRow) []any {
+		return []any{account, stream, s.name, s.value, cmp.Or(s.version, next)}
 	})
 	if err != nil {
 		return fmt.Errorf("saving the state of %s of account %s: %w", stream, account, err)
