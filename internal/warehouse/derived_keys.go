@@ -72,7 +72,9 @@ func liveOf(s *catalog.Stream) derived {
 			"Storage beside "+latestTable(s)+": how many rows readers see"),
 		fill: func(x script, delta string, _ bool) []string {
 			return []string{x.render(`INSERT INTO $into (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM $delta) - (SELECT toInt64(countIf($live_before)) FROM $changes), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM $delta) - (SELECT toInt64(countIf($live_before)) FROM $changes),
+    max(version) + 1
 FROM $live FINAL
 WHERE account = {account:String}`, parts{"into": delta, "live_before": isLive, "live": liveTable(s)})}
 		},

@@ -10,7 +10,9 @@ import (
 // neededRuns selects the runs that must stay: the first and the last of each kind, from which the state of a stream
 // follows; those since the last success, which are counted; those under way; those that a state names; and those in
 // which rejects were read.
-var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
+var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id
+    FROM sync_runs_log FINAL
+    GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
     LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
@@ -42,7 +44,9 @@ func deleteRuns(before time.Time, streams, kept []string, last bool) string {
 	if last {
 		rows = "outcome != "
 	}
-	return sql("ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams) AND toString(run_id) NOT IN ($kept)",
+	return sql(`ALTER TABLE sync_runs_log DELETE
+WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams)
+    AND toString(run_id) NOT IN ($kept)`,
 		parts{"before": fmt.Sprint(before.UnixMilli()), "rows": rows + quote(OutcomeRunning),
 			"streams": joinedRights(streams), "kept": literals(kept)})
 }

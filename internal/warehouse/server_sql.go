@@ -11,7 +11,9 @@ import (
 const selectServer = `SELECT version(), timezone(),
     toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
     (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
-    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables
+    WHERE database = {database:String} AND match(name, '_(latest|versions|log)$')
+        AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
     (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'))`
 
 // selectServerID asks which of several servers answers.
@@ -21,7 +23,12 @@ const selectServerID = "SELECT toString(serverUUID())"
 // many replicas its shard has; 0 if it does not find itself.
 const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
-    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
+    ` + replicasOfShard
+
+// replicasOfShard counts the replicas of the shard that the server is in.
+const replicasOfShard = `(SELECT count() FROM system.clusters
+    WHERE cluster = {cluster:String}
+        AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
 
 // selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several
 // shards.

@@ -51,7 +51,8 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 // insertKilled marks the runs of a stream that never ended as killed, except for one. The condition is in a subquery:
 // beside REPLACE, outcome would be the new value. Parameters: account, stream, alive, and now in microseconds.
 var insertKilled = sql(`INSERT INTO sync_runs_log
-SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at,
+    'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (

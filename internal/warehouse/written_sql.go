@@ -13,7 +13,8 @@ func (x script) inspectDelta(rules []rule, known bool) string {
 	if f := x.Stream.Reference(catalog.Payouts()); f != nil {
 		payouts = "countIf(" + f.Column + " IS NOT NULL)"
 		if known {
-			payouts += x.render(" + (SELECT uniqExact($key) FROM $versions WHERE account = {account:String} AND $named IS NOT NULL AND $key IN (SELECT $key FROM $delta WHERE $named IS NULL))",
+			payouts += x.render(` + (SELECT uniqExact($key) FROM $versions
+    WHERE account = {account:String} AND $named IS NOT NULL AND $key IN (SELECT $key FROM $delta WHERE $named IS NULL))`,
 				parts{"named": f.Column})
 		}
 	}

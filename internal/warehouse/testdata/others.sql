@@ -134,7 +134,9 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_find
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
 
 -- quality.payouts
-SELECT count(), ifNull(any(payout_id), 0) FROM transactions WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
+SELECT count(), ifNull(any(payout_id), 0)
+FROM transactions
+WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
 
 -- quality.save
 INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);
