@@ -22,8 +22,20 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/daemon"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/telemetry"
 )
+
+// TestSignalsAreThoseOfTheMetrics compares the names under which packages telemetry and daemon, neither of which
+// imports the other, count what did not arrive. Another name would be a series of its own, which no alert watches.
+func TestSignalsAreThoseOfTheMetrics(t *testing.T) {
+	t.Parallel()
+	if telemetry.Traces != daemon.SignalTraces || telemetry.Metrics != daemon.SignalMetrics {
+		t.Errorf("%s and %s, want %s and %s", telemetry.Traces, telemetry.Metrics, daemon.SignalTraces,
+			daemon.SignalMetrics)
+	}
+}
 
 // listener is what others have in place to be told of runs: a collector of OTLP and a receiver of OpenLineage.
 type listener struct {

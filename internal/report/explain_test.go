@@ -16,11 +16,17 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
+	"dealhouse/internal/warehouse"
 )
 
-// Package finance, which imports nothing of ours, means by a status what the service sends.
+// Package finance, which imports nothing of ours, means by a status what the service sends, and by a state of a paid
+// transaction what the warehouse has.
 func TestStatusesAreThoseOfTheCatalog(t *testing.T) {
 	t.Parallel()
+	states := []string{finance.Same, finance.Changed, finance.Moved, finance.Gone}
+	if want := warehouse.TransactionStates(); !slices.Equal(states, want) {
+		t.Errorf("%q, want %q", states, want)
+	}
 	if got := []string{finance.Pending, finance.Confirmed, finance.Declined}; !slices.Equal(got, catalog.Statuses()) {
 		t.Errorf("%q, want %q", got, catalog.Statuses())
 	}

@@ -59,14 +59,14 @@ func ThreeWayLists() []string { return []string{ListThreeWay, ListSettlements, L
 // ThreeWayAdvice says what to do about a payout.
 func ThreeWayAdvice(p warehouse.ThreeWay) string {
 	switch p.State {
-	case "outstanding":
+	case warehouse.ThreeWayOutstanding:
 		return "nothing has arrived: look at the bank, or wait"
-	case "short":
+	case warehouse.ThreeWayShort:
 		return withCurrency(p.Currency, p.Outstanding) + " has not arrived: ask the service, or import the fee that was kept"
-	case "over":
+	case warehouse.ThreeWayOver:
 		return withCurrency(p.Currency, p.Outstanding.Neg()) +
 			" more has arrived than was paid out: check whether it is for another payout"
-	case "not paid out":
+	case warehouse.ThreeWayNotPaidOut:
 		return "it has arrived, but the payout is not loaded or has another currency: run dealhouse sync payouts"
 	}
 	return ""
@@ -135,15 +135,15 @@ func (t ThreeWay) Summary() string {
 		states[p.State]++
 	}
 	var counts []string
-	for _, state := range []string{"received", "short", "over", "outstanding", "not paid out"} {
-		if n := states[state]; n > 0 {
+	for _, state := range warehouse.ThreeWayStates() {
+		if n := states[state]; n > 0 && state != warehouse.ThreeWayNothingDue {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
 	text := "No payout is due."
 	if len(counts) > 0 {
-		text = "Of " + wording.Plural(uint64(len(t.Payouts))-states["nothing due"], "payout") + ", " + wording.List(counts) +
-			"."
+		due := uint64(len(t.Payouts)) - states[warehouse.ThreeWayNothingDue]
+		text = "Of " + wording.Plural(due, "payout") + ", " + wording.List(counts) + "."
 	}
 	open := uint64(0)
 	for _, s := range t.Settlements {
@@ -163,7 +163,7 @@ func (t ThreeWay) Summary() string {
 func (t ThreeWay) ToDo() []string {
 	var all []string
 	for _, p := range t.Payouts {
-		if advice := ThreeWayAdvice(p); advice != "" && p.State != "outstanding" {
+		if advice := ThreeWayAdvice(p); advice != "" && p.State != warehouse.ThreeWayOutstanding {
 			all = append(all, fmt.Sprintf("Payout %d: %s", p.Payout, advice))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 )
@@ -41,17 +40,14 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 	if err != nil {
 		return fmt.Errorf("making the ID of an acknowledgement: %w", err)
 	}
-	err = w.insert(ctx, "payout_acknowledgements_log", acknowledgementColumns, func(b driver.Batch) error {
-		for i := range all {
-			a := &all[i]
-			a.Account, a.At, a.ID = account, at.UTC(), id
-			if err := b.Append(a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries,
-				a.Amounts, a.Tolerance, a.Reason, a.Note, a.By); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	for i := range all {
+		all[i].Account, all[i].At, all[i].ID = account, at.UTC(), id
+	}
+	err = insertEach(ctx, w.pool, "payout_acknowledgements_log", acknowledgementColumns, all,
+		func(a Acknowledgement) []any {
+			return []any{a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts,
+				a.Tolerance, a.Reason, a.Note, a.By}
+		})
 	if err != nil {
 		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
 	}
@@ -60,7 +56,7 @@ func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Ackno
 
 // Acknowledgements returns the acknowledgements of one account, or of all if the name is empty, the newest first.
 func (r Reader) Acknowledgements(ctx context.Context, account string) ([]Acknowledgement, error) {
-	rows, err := r.conn.Query(ctx, selectAcknowledgements, named("account", account))
+	rows, err := r.retrying.Query(ctx, selectAcknowledgements, named("account", account))
 	all, err := scanned(rows, err, func(a *Acknowledgement) []any {
 		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts,
 			&a.Tolerance, &a.Reason, &a.Note, &a.By}

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/chdb"
 )
 
 // Hold holds the leases of all streams of all accounts, so that nobody else runs one. A copy that is made meanwhile
@@ -44,8 +43,6 @@ func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting
 		}
 	}
 }
-
-const selectKnownStreams = "SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream"
 
 func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
 	rows, err := w.conn.Query(ctx, selectKnownStreams)
@@ -110,8 +107,6 @@ func (h *Hold) Release(ctx context.Context) error {
 // State is the state of a warehouse's schema.
 type State struct{ Schema, Generation uint32 }
 
-const selectSchemaState = "SELECT max(version), max(generation) FROM schema_migrations"
-
 // SchemaState returns the number of the newest file in schema/ that was applied, and the generation of the
 // tables and views.
 func (w *Warehouse) SchemaState(ctx context.Context) (s State, err error) {
@@ -140,7 +135,7 @@ func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []St
 			return fmt.Errorf("waiting for runs to end: %w", err)
 		}
 		defer func() { err = errors.Join(err, hold.Release(ctx)) }()
-		if err := w.admin.Exec(ctx, backupStatement("BACKUP", "TO", w.database, name)); err != nil {
+		if err := w.admin.Exec(ctx, backUpTo(w.database, name)); err != nil {
 			return fmt.Errorf("writing the backup: %w", err)
 		}
 		return hold.Check(ctx)
@@ -150,16 +145,11 @@ func (w *Warehouse) BackUp(ctx, waitCtx context.Context, name string, named []St
 // Restore makes the embedded engine create the database from a folder of its backups. No database of that
 // name may exist.
 func (w *Warehouse) Restore(ctx context.Context, name string) error {
-	if err := w.admin.Exec(ctx, backupStatement("RESTORE", "FROM", w.database, name)); err != nil {
+	if err := w.admin.Exec(ctx, restoreFrom(w.database, name)); err != nil {
 		return fmt.Errorf("reading the backup: %w", err)
 	}
 	if err := w.CheckSchema(ctx); err != nil && !errors.Is(err, ErrSchemaOld) { // the next run upgrades it
 		return err
 	}
 	return nil
-}
-
-func backupStatement(verb, way, database, name string) string {
-	return sql("$verb DATABASE `$database` $way Disk($disk, $name)",
-		parts{"verb": verb, "way": way, "database": database, "disk": quote(chdb.BackupDisk), "name": quote(name)})
 }

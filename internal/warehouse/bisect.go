@@ -55,7 +55,7 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects
 		begin := time.Now()
 		err := w.sendColumns(ctx, token, pieces)
 		if err == nil {
-			w.metrics.staged(w.Run, time.Since(begin))
+			w.pool.metrics.staged(w.Run, time.Since(begin))
 		}
 		if !isRefusal(err) {
 			return err
@@ -81,7 +81,7 @@ func (w *Writer) stage(ctx context.Context, number int, pieces []piece) (rejects
 		return nil, fmt.Errorf("staging batch %d of %s: %w", number, w.Stream.Name, err)
 	}
 	if len(rejects) > 0 {
-		w.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records",
+		w.pool.log.Warn("ClickHouse refuses the content of some rows: they are kept in rejected_records",
 			"account", w.Account, "table", w.Stream.Name, "run_id", w.ID,
 			"rows", len(rejects), "error", last)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/decode"
@@ -32,24 +31,19 @@ type Candidate struct {
 func (w *Writer) Candidates(ctx context.Context, filter RejectFilter, f func(Candidate) error) error {
 	all := filter == RejectFilter{}
 	filter.Account, filter.Stream = w.Account, w.Stream.Name
-	rows, err := w.conn.Query(ctx, w.script.selectCandidates(all), filter.args()...)
-	if err != nil {
+	rows, err := w.pool.conn.Query(ctx, w.script.selectCandidates(all), filter.args()...)
+	var stopped error // by f
+	err = each(rows, err, func(x *Candidate) []any {
+		return []any{&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched, &x.Updated, &x.hash, &x.Row,
+			&x.RowRead, &x.Current}
+	}, func(x Candidate) error {
+		stopped = f(x)
+		return stopped
+	})
+	if err != nil && stopped == nil {
 		return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var x Candidate
-		var current uint8
-		if err := rows.Scan(&x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.Fetched,
-			&x.Updated, &x.hash, &x.Row, &x.RowRead, &current); err != nil {
-			return fmt.Errorf("reading the open rejects of %s of account %s: %w", w.Stream.Name, w.Account, err)
-		}
-		x.Current = current == 1
-		if err := f(x); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return err
 }
 
 // Brief returns the candidate without its texts. The rest is enough to settle it later.
@@ -81,15 +75,9 @@ func (w *Writer) Settle(ctx context.Context, settled []Settled) error {
 		n := min(len(settled), settleRows)
 		version, now, err := w.rejectVersion(ctx)
 		if err == nil {
-			err = w.insert(ctx, "rejects_log", settledColumns, func(b driver.Batch) error {
-				for _, x := range settled[:n] {
-					what := []any{version, x.RunID, string(x.State), w.ID, now}
-					if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash,
-						never, what); err != nil {
-						return err
-					}
-				}
-				return nil
+			err = insertEach(ctx, w.pool, "rejects_log", settledColumns, settled[:n], func(x Settled) []any {
+				what := []any{version, x.RunID, string(x.State), w.ID, now}
+				return []any{w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.hash, never, what}
 			})
 		}
 		if err != nil {

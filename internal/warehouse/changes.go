@@ -71,7 +71,7 @@ func (r Reader) Changes(ctx context.Context, account string, from, to time.Time,
 // EachChangeInOrder calls do for each row of Changes.
 func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to time.Time, closes []Close,
 	do func(Change) error) error {
-	rows, err := r.conn.Query(ctx, selectChanges(closes), named("account", account),
+	rows, err := r.retrying.Query(ctx, selectChanges(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
 	err = each(rows, err, func(c *Change) []any {
 		return []any{&c.Currency, &c.Late, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout,
@@ -86,7 +86,7 @@ func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to 
 
 // Closes returns the closed months of an account, the earliest first.
 func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
-	rows, err := r.conn.Query(ctx, selectCloses, named("account", account))
+	rows, err := r.retrying.Query(ctx, selectCloses, named("account", account))
 	all, err := scanned(rows, err, func(c *Close) []any {
 		return []any{&c.Account, &c.Month, &c.ClosedAt, &c.ID, &c.SeenTo, &c.Statement, &c.Hash, &c.By, &c.Note}
 	})
@@ -101,7 +101,7 @@ func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
 // to the updatedAt completeTo.
 func (r Reader) SeenTo(ctx context.Context, account string) (seen, completeTo time.Time, err error) {
 	var s, c *time.Time
-	err = r.conn.QueryRow(ctx, selectSeenTo, named("account", account)).Scan(&s, &c)
+	err = r.retrying.QueryRow(ctx, selectSeenTo, named("account", account)).Scan(&s, &c)
 	if err != nil {
 		return seen, completeTo, fmt.Errorf("reading until when the transactions of account %s are loaded: %w", account,
 			err)

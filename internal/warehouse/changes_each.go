@@ -12,7 +12,7 @@ import (
 // be any number of them.
 func (r Reader) EachChange(ctx context.Context, account string, from, before time.Time, closes []Close,
 	do func(Change) error) error {
-	rows, err := r.conn.Query(ctx, selectEachChange(closes), named("account", account),
+	rows, err := r.retrying.Query(ctx, selectEachChange(closes), named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(before.UnixMilli())))
 	err = each(rows, err, func(c *Change) []any {
 		return []any{&c.Currency, &c.Late, &c.Age, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout, &c.IntoPayout,

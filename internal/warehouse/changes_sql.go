@@ -9,8 +9,8 @@ import (
 
 // ofSales names the stream of the sales, its view and its tables, as statements need them.
 var ofSales = func() parts {
-	name := catalog.Transactions().Name
-	return parts{"sales": name, "stream": quote(name), "latest": name + "_latest", "versions": name + "_versions"}
+	s := catalog.Transactions()
+	return parts{"sales": s.Name, "stream": quote(s.Name), "latest": latestTable(s), "versions": versionsTable(s)}
 }()
 
 // dueOf returns an expression for the first day of the month in which a sale is paid. At the beginning of a month,
@@ -22,7 +22,8 @@ func dueOf(soldAt string) string {
 // selectChanges selects the changes of an account's transactions that count in a month, in the order in which they
 // count. Parameters: account, and from and to in milliseconds.
 func selectChanges(closes []Close) string {
-	return sql(`SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+	return sql(`SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL,
+    payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
 FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN ($since))
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
@@ -32,9 +33,11 @@ ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since
 // selectEachChange selects the same with the age of each sale: transaction by transaction, then currency by currency.
 // Parameters: account, and from and to in milliseconds.
 func selectEachChange(closes []Close) string {
-	return sql(`SELECT currency_code, late, $age AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+	return sql(`SELECT currency_code, late, $age AS age, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+FROM (SELECT *, $effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days
+    FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY id, currency_code, effective, sale DESC`, parts{"effective": effective(closes), "age": ageOfDays()})
 }

@@ -47,7 +47,7 @@ func (r Reader) ChangeSums(ctx context.Context, account string, from, to time.Ti
 const sumsTries = 3
 
 func (r Reader) changeSums(ctx context.Context, account, query string, args []any) ([]ChangeSum, error) {
-	rows, err := r.conn.Query(ctx, query, args...)
+	rows, err := r.retrying.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(c *ChangeSum) []any {
 		return []any{&c.Currency, &c.Before, &c.Late, &c.Age, &c.Due, &c.Sale, &c.StatusBefore, &c.Status, &c.InPayout,
 			&c.IntoPayout, &c.SamePayout, &c.FirstPaid, &c.ListedBefore, &c.Listed,
@@ -71,7 +71,7 @@ type loadedMark struct {
 func (m loadedMark) whole() bool { return m.newest == m.newestNow && m.settled }
 
 func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, err error) {
-	err = r.conn.QueryRow(ctx, selectLoadedMark, named("account", account)).
+	err = r.retrying.QueryRow(ctx, selectLoadedMark, named("account", account)).
 		Scan(&m.versions, &m.newest, &m.newestNow, &m.settled)
 	if err != nil {
 		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)

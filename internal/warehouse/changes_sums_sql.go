@@ -8,7 +8,8 @@ import (
 
 // selectLoadedMark returns a loadedMark: how many versions of transactions there are, when the newest version and the
 // newest current row were loaded, in milliseconds, and whether all that follows from them is there. Parameter: account.
-var selectLoadedMark = sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM $latest WHERE account = {account:String}),
+var selectLoadedMark = sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0),
+    (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM $latest WHERE account = {account:String}),
     (SELECT countIf(startsWith(name, $intent)) = 0 AND countIf(name = $derived AND hasAll(splitByChar(' ', value), [$members, $moves])) = 1
         FROM sync_state WHERE account = {account:String} AND stream = $stream)
 FROM $versions WHERE account = {account:String}`, ofSales.with(parts{"intent": quote(stateIntent + ":"),
@@ -42,7 +43,8 @@ func changedSince(closes []Close) string {
 // changedBefore selects all transactions with a change that counts before to. It may select more. A sale counts at the
 // time of the sale.
 func changedBefore(closes []Close) string {
-	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}",
+	return sql(`SELECT cityHash64(id) FROM $versions
+WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}`,
 		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
 }
 
@@ -57,14 +59,17 @@ func irregular() string {
 }
 
 // irregularMember is the condition by which irregular selects rows of payoutTransactionsTable.
-var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
-        (SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
+var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now
+    OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM $versions
+        WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
 // ones.
 func sumsOf(from, more string) string {
 	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
-    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due, sale = 1, status_before, status,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due,
+    sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM ($from)
@@ -86,7 +91,8 @@ func selectAllChangeSums(closes []Close) string {
 // selectChangeSums adds up the changes of a month, with what the current rows say of all earlier changes. Parameters:
 // account, and from and to in milliseconds.
 func selectChangeSums(closes []Close) string {
-	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback`
+	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before,
+    payout_id, first_paid, listed_before, listed, cashback_before, cashback`
 	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
 		"since": changedSince(closes), "before": changedBefore(closes),
 		"irregular": irregular(), "irregular_member": irregularMember, "members": membersTable, "moves": movesTable,
@@ -100,11 +106,14 @@ func selectChangeSums(closes []Close) string {
         $irregular
     ))`, named), sql(`
     UNION ALL
-    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale,
+        status_before, status, payout_id AS payout_id_before, payout_id,
         0 AS first_paid, payout_id IS NOT NULL AS listed_before, 1 AS listed, cashback_before, cashback
     FROM
     (
-        SELECT id, currency_code, sold_at, payout_id, $pending AS status_before, if(t.status = $confirmed, $confirmed, $pending) AS status, ifNull(t.cashback, 0) AS cashback_before, cashback_before AS cashback
+        SELECT id, currency_code, sold_at, payout_id, $pending AS status_before,
+            if(t.status = $confirmed, $confirmed, $pending) AS status, ifNull(t.cashback, 0) AS cashback_before,
+            cashback_before AS cashback
         FROM $sales AS t
         WHERE account = {account:String} AND payout_id IS NULL AND t.status != $declined AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))

@@ -19,7 +19,7 @@ type PlannedDelete struct {
 // PlannedDeletes returns at most limit rows that the run's plan deletes and that are in its scope. The choice differs
 // from run to run, so that rows which are never confirmed do not keep others from being asked for.
 func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete, error) {
-	rows, err := w.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))
+	rows, err := w.pool.conn.Query(ctx, w.script.selectPlannedDeletes(limit), named("account", w.Account))
 	all, err := scanned(rows, err, func(d *PlannedDelete) []any { return []any{&d.Key, &d.Updated, &d.Filtered} })
 	if err != nil {
 		return nil, fmt.Errorf("reading which rows of %s are gone: %w", w.Stream.Name, err)
@@ -34,7 +34,7 @@ func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error 
 
 // keepBut cancels the planned deletes whose key, as text, is not in the list or query.
 func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
-	err := w.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed),
+	err := w.pool.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed),
 		settings: clickhouse.Settings{"mutations_sync": 2}}})
 	if err != nil {
 		return fmt.Errorf("keeping the rows of %s that are not confirmed to be gone: %w", w.Stream.Name, err)
@@ -55,7 +55,7 @@ func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (ke
 		return 0, fmt.Errorf("counting how often rows of %s were not listed: %w", w.Stream.Name, err)
 	}
 	enough := w.script.selectAbsent(lists)
-	err = w.conn.QueryRow(ctx, w.script.countUnconfirmed(enough)).Scan(&kept)
+	err = w.pool.conn.QueryRow(ctx, w.script.countUnconfirmed(enough)).Scan(&kept)
 	if err != nil || kept == 0 {
 		return 0, err
 	}
@@ -65,6 +65,6 @@ func (w *Writer) KeepUntilAbsent(ctx context.Context, lists int, count bool) (ke
 // countAbsence adds 1 to the count of each row that the run's plan deletes, and sets the counts of all other
 // rows back to 0.
 func (w *Writer) countAbsence(ctx context.Context) error {
-	return w.exec(ctx, w.script.countAbsence(), named("account", w.Account), named("stream", w.Stream.Name),
+	return w.pool.exec(ctx, w.script.countAbsence(), named("account", w.Account), named("stream", w.Stream.Name),
 		named("run", w.ID.String()))
 }

@@ -54,7 +54,7 @@ func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
 
 // deltas returns the deltas that the run has prepared.
 func (w *Writer) deltas(c Changes) (all []delta) {
-	x, d := w.script, w.dialect
+	x, d := w.script, w.pool.dialect
 	if c.Any() {
 		key := sortedBy(createLatest(x.Stream))
 		all = append(all, delta{x.names["latest"], x.names["delta"], key})
@@ -139,7 +139,7 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
 		}
 		if n.parts > 1 { // each key is in only one of them, so merging them loses nothing
-			if err := w.singlePart(ctx, w.dialect.bare(d.name)); err != nil {
+			if err := w.singlePart(ctx, w.pool.dialect.bare(d.name)); err != nil {
 				return nil, err
 			}
 		}
@@ -149,7 +149,7 @@ func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error)
 }
 
 func (w *Writer) countDeltas(ctx context.Context, query string) ([]countedDelta, error) {
-	rows, err := w.conn.Query(ctx, query)
+	rows, err := w.pool.conn.Query(ctx, query)
 	return scanned(rows, err, func(n *countedDelta) []any { return []any{&n.table, &n.rows, &n.keys, &n.parts} })
 }
 
@@ -159,9 +159,9 @@ type attached struct{ delta, target uint64 }
 // countTargets counts what is attached, by the name of the target. The parts of a delta keep their content when they
 // are attached, and so their hash: the table itself is not read. A part that was merged since is not found this way.
 func (p publication) countTargets(ctx context.Context, targets []target) (map[string]attached, error) {
-	if p.dialect.cloud {
+	if p.pool.dialect.cloud {
 		for _, t := range targets {
-			if err := p.catchUp(ctx, t.delta, t.table); err != nil {
+			if err := p.pool.catchUp(ctx, t.delta, t.table); err != nil {
 				return nil, goneDelta(err)
 			}
 		}
@@ -172,9 +172,9 @@ func (p publication) countTargets(ctx context.Context, targets []target) (map[st
 	}
 	tables, deltas := make([]string, len(targets)), make([]string, len(targets))
 	for i, t := range targets {
-		tables[i], deltas[i] = t.table, p.dialect.bare(t.delta)
+		tables[i], deltas[i] = t.table, p.pool.dialect.bare(t.delta)
 	}
-	rows, err := p.conn.Query(ctx, selectParts(p.dialect),
+	rows, err := p.pool.conn.Query(ctx, selectParts(p.pool.dialect),
 		named("tables", "["+words(slices.Concat(tables, deltas))+"]"), named("deltas", "["+words(deltas)+"]"))
 	parts, err := scanned(rows, err, func(x *part) []any { return []any{&x.table, &x.hash, &x.rows} })
 	if err != nil {
@@ -219,7 +219,7 @@ func (p publication) countMissing(ctx context.Context,
 		if n.target >= n.delta {
 			continue
 		}
-		if err := p.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(),
+		if err := p.pool.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(nullsEqual)), t.count(),
 			named("account", p.Account), named("run", p.ID.String())).Scan(&n.target); err != nil {
 			return nil, nil, fmt.Errorf("counting what is published: %w", err)
 		}

@@ -19,7 +19,7 @@ type DayChanges struct {
 // ChangesByDay returns the changes by runs that read the list of a stream, for each of the last days with a run, the
 // oldest first. A day is that of the warehouse's clock, and the last one is today.
 func (r Reader) ChangesByDay(ctx context.Context, id StreamID, days int) ([]DayChanges, error) {
-	rows, err := r.readOnly.Query(ctx, selectChangesByDay, named("account", id.Account), named("stream", id.Stream),
+	rows, err := r.once.Query(ctx, selectChangesByDay, named("account", id.Account), named("stream", id.Stream),
 		named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayChanges) []any {
 		return []any{&d.Day, &d.Inserted, &d.Updated, &d.Deleted, &d.Runs, &d.Faults}
@@ -52,7 +52,7 @@ func (r Reader) RowsByDay(ctx context.Context, id StreamID, days int) ([]DayRows
 	if s.ByDay == nil {
 		return nil, fmt.Errorf("the rows of %s belong to no day", id.Stream)
 	}
-	rows, err := r.readOnly.Query(ctx, selectRowsByDay(s.ByDay), named("account", id.Account),
+	rows, err := r.once.Query(ctx, selectRowsByDay(s.ByDay), named("account", id.Account),
 		named("days", uint32(days)))
 	all, err := scanned(rows, err, func(d *DayRows) []any { return []any{&d.Day, &d.Rows} })
 	if err != nil {
@@ -76,7 +76,7 @@ type RejectGroup struct {
 // RejectGroups lists the values that could not be loaded as they were sent and still are not loaded, the
 // last seen first.
 func (r Reader) RejectGroups(ctx context.Context, id StreamID, limit int) ([]RejectGroup, error) {
-	rows, err := r.readOnly.Query(ctx, selectRejectGroups, named("account", id.Account), named("stream", id.Stream),
+	rows, err := r.once.Query(ctx, selectRejectGroups, named("account", id.Account), named("stream", id.Stream),
 		named("limit", uint32(limit)))
 	all, err := scanned(rows, err, func(r *RejectGroup) []any {
 		return []any{&r.Key, &r.Field, &r.Reason, &r.Raw, &r.Size, &r.Page, &r.RunID, &r.FirstSeen, &r.SeenAt, &r.Times}

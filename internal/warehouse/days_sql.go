@@ -29,7 +29,8 @@ const maxRaw = 4000
 
 // selectRejectGroups selects the values of a stream that could not be loaded and still are not loaded, the last seen
 // first. Parameters: account, stream and limit.
-var selectRejectGroups = sql(`SELECT key, field, reason, substringUTF8(raw, 1, $most), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
+var selectRejectGroups = sql(`SELECT key, field, reason, substringUTF8(raw, 1, $most), toUInt64(length(raw)), page,
+    toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND $unsettled
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32}`,
 	parts{"most": fmt.Sprint(maxRaw), "unsettled": unsettledRejects})

@@ -71,13 +71,13 @@ func deletedComment(s *catalog.Stream) string {
 // createLatest makes the table of current rows. It has no partition key, since ReplacingMergeTree does not replace
 // across partitions, and no is_deleted parameter, since then FINAL would hide from the merge what was deleted.
 func createLatest(s *catalog.Stream) string {
-	return createStored(s.Name+"_latest", s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
+	return createStored(latestTable(s), s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
 }
 
 // createVersions makes the table of all versions. Columns and sorting key are those of _latest, so that one set of
 // parts can be attached to both.
 func createVersions(s *catalog.Stream) string {
-	return createStored(s.Name+"_versions", s, "MergeTree", "Storage behind the view "+s.Name+"_history")
+	return createStored(versionsTable(s), s, "MergeTree", "Storage behind the view "+s.Name+"_history")
 }
 
 func sortingKey(s *catalog.Stream) string { return "(" + sortingColumns(s) + ")" }
@@ -87,8 +87,8 @@ func keyNames(s *catalog.Stream) string { return joinNames(keyColumns(s)) }
 // createView makes the view of current rows.
 func createView(s *catalog.Stream) string {
 	return createViewAs(s.Name, viewColumns(s), s.Comment, sql(`SELECT $columns
-FROM ${stream}_latest FINAL
-WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "stream": s.Name}))
+FROM $latest FINAL
+WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "latest": latestTable(s)}))
 }
 
 // createAllView makes the view of every known row: the rows of the list, and with their last content the rows that have
@@ -101,7 +101,7 @@ func createAllView(s *catalog.Stream) string {
 	return createViewAs(s.AllView, slices.Concat(key, []column{listed}, data),
 		"All "+s.Name+" that are known: listed now, listed once, or named by a transaction and read by their own address",
 		sql(`SELECT $key, toBool(_deleted = 0) AS listed, $columns
-FROM ${stream}_latest FINAL`, parts{"key": joinNames(key), "columns": joinNames(data), "stream": s.Name}))
+FROM $latest FINAL`, parts{"key": joinNames(key), "columns": joinNames(data), "latest": latestTable(s)}))
 }
 
 // createHistory makes the view of all versions with the time during which each was the current one. Versions of equal
@@ -120,13 +120,13 @@ FROM
     (
         SELECT $columns, _hash, _version, _deleted,
             row_number() OVER w AS _n, lagInFrame(_hash) OVER w AS _hash_before, lagInFrame(_deleted) OVER w AS _deleted_before
-        FROM ${stream}_versions
+        FROM $table
         WINDOW w AS ($versions ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     )
     WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
 )
 WHERE _deleted = 0`, parts{
-			"columns": joinNames(viewColumns(s)), "stream": s.Name,
+			"columns": joinNames(viewColumns(s)), "table": versionsTable(s),
 			"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version",
 		}))
 }

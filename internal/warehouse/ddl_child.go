@@ -50,15 +50,18 @@ func childStoredColumns(s *catalog.Stream) []column {
 }
 
 func createChildLatest(s *catalog.Stream) string {
-	return createTable(s.Child.Table+"_latest", childStoredColumns(s), "ReplacingMergeTree(_version)",
+	return createTable(childLatest(s), childStoredColumns(s), "ReplacingMergeTree(_version)",
 		"(account, "+childKeyNames(s)+")",
 		"Storage behind the view "+s.Child.Table)
 }
 
 func createChildView(s *catalog.Stream) string {
 	return createViewAs(s.Child.Table, childViewColumns(s), s.Child.Comment, sql(`SELECT $columns
-FROM ${child}_latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "child": s.Child.Table}))
+FROM $latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "latest": childLatest(s)}))
 }
+
+// childLatest returns the name of the table of the entries of a child.
+func childLatest(s *catalog.Stream) string { return s.Child.Table + "_latest" }
 
 // childHashes returns the name of the table that says for each record which entries were last loaded.
 func childHashes(s *catalog.Stream) string { return s.Child.Table + "_hashes" }

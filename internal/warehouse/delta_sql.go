@@ -87,7 +87,8 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 // selectInParts lists the tables of a run, of those that are given, which have more than one part.
 func selectInParts(d dialect) string {
 	return sql(`SELECT table FROM system.parts
-WHERE active AND database = $database AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
+WHERE active AND database = $database AND table IN ({deltas:Array(String)})
+GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
 }
 
 func mergeParts(delta string) string {

@@ -92,7 +92,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 	if changed := w.script.names["changed"]; w.Stream.NamesPayouts() && c.Any() && !c.First {
 		steps := []step{{statement: w.script.createChanged()},
 			{statement: w.script.insertChanged(), settings: settings}}
-		if err := w.fillNew(ctx, []string{changed}, steps, args...); err != nil {
+		if err := w.pool.fillNew(ctx, []string{changed}, steps, args...); err != nil {
 			return err
 		}
 	}
@@ -101,12 +101,12 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 		return err
 	}
 	fill := func(ctx context.Context, t derived) error {
-		delta := w.dialect.ofRun(w.derivedDelta(t.table))
+		delta := w.pool.dialect.ofRun(w.derivedDelta(t.table))
 		own := settings
 		if t.once {
 			own = once
 		}
-		return w.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...)
+		return w.pool.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...)
 	}
 	if c.allNew() {
 		long := func(t derived) bool { return t.longest }
@@ -174,7 +174,7 @@ func (w *Writer) touched(ctx context.Context, c Changes, args []any) (tables []d
 		}
 	}
 	if len(each) > 0 {
-		if err := w.conn.QueryRow(ctx, w.script.countTouched(each), args...).Scan(into...); err != nil {
+		if err := w.pool.conn.QueryRow(ctx, w.script.countTouched(each), args...).Scan(into...); err != nil {
 			return nil, fmt.Errorf("looking what the run concerns: %w", err)
 		}
 	}
@@ -203,7 +203,7 @@ func (x script) countTouched(counts []string) string {
 
 // derivedSteps returns the steps that make the delta of a derived table and fill it.
 func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clickhouse.Settings) []step {
-	steps := []step{{statement: w.dialect.createDelta(t.table, delta, t.create)}}
+	steps := []step{{statement: w.pool.dialect.createDelta(t.table, delta, t.create)}}
 	for _, statement := range t.fill(w.script, delta, first) {
 		steps = append(steps, step{statement: statement, settings: settings})
 	}
@@ -229,7 +229,7 @@ func (t derived) target(delta string) target {
 func (p publication) derivedTargets(ofChild bool) (targets []target) {
 	for _, t := range derivedTables(p.Stream) {
 		if t.ofChild == ofChild && slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, t.target(p.dialect.ofRun(p.derivedDelta(t.table))))
+			targets = append(targets, t.target(p.pool.dialect.ofRun(p.derivedDelta(t.table))))
 		}
 	}
 	return targets

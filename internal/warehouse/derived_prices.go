@@ -58,7 +58,8 @@ func (x script) priceChanges(entries string) string {
     FROM
     (
         SELECT day, $key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, $key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, $key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM $entries
     )
     WHERE before.2 IS NOT NULL AND before.2 != price

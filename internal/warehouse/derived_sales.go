@@ -94,7 +94,8 @@ func fromMillis(ms string) string { return "fromUnixTimestamp64Milli(" + ms + ",
 func (t keyed) changedRetailers(x script, delta string) string {
 	// held says that the old rows held a maximum, and the new ones do not reach it.
 	held := func(c string) string {
-		return sql("ifNull(maxOrNullIf($c, side = -1) >= maxOrNullIf($c, side = 0), 0) AND ifNull(maxOrNullIf($c, side = 1) < maxOrNullIf($c, side = -1), 1)", parts{"c": c})
+		return sql(`ifNull(maxOrNullIf($c, side = -1) >= maxOrNullIf($c, side = 0), 0)
+        AND ifNull(maxOrNullIf($c, side = 1) < maxOrNullIf($c, side = -1), 1)`, parts{"c": c})
 	}
 	return t.inserted(delta) + x.render(`SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
     if(sales = 0, NULL, $last_sold) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,

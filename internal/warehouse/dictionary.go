@@ -26,9 +26,9 @@ type ViewColumn struct {
 	Meaning string `json:"meaning"`
 }
 
-// Dictionary describes all views of the database, in the order of their names, from their comments.
-func (r Reader) Dictionary(ctx context.Context) ([]View, error) {
-	rows, err := r.conn.Query(ctx, selectViews)
+// dictionary describes all views of the database, in the order of their names, from their comments.
+func (r Reader) dictionary(ctx context.Context) ([]View, error) {
+	rows, err := r.retrying.Query(ctx, selectViews)
 	defined, err := scanned(rows, err, func(v *definedView) []any {
 		return []any{&v.Name, &v.Meaning, &v.definition,
 			&v.columns}
@@ -55,17 +55,6 @@ type definedView struct {
 	definition string
 	columns    [][]any
 }
-
-const selectViews = `SELECT t.name, t.comment, if(empty(c.columns), formatQuery(t.create_table_query), ''), c.columns
-FROM system.tables AS t
-LEFT JOIN
-(
-    SELECT table, groupArray((name, type, comment)) AS columns
-    FROM (SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position)
-    GROUP BY table
-) AS c ON t.name = c.table
-WHERE t.database = currentDatabase() AND t.engine = 'View'
-ORDER BY t.name`
 
 // formatQuery writes a definition with one column in each line.
 var (

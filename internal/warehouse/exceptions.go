@@ -27,7 +27,7 @@ type PayoutsToRead struct {
 // PayoutExceptions returns the transactions that explain payouts: those whose worth has changed, and those for which it
 // is not known what they were when they were paid. They come by payout, the largest amount first.
 func (r Reader) PayoutExceptions(ctx context.Context, of PayoutsToRead) ([]PaidTransaction, error) {
-	rows, err := r.conn.Query(ctx, selectPayoutExceptions(of), named("account", of.Account))
+	rows, err := r.retrying.Query(ctx, selectPayoutExceptions(of), named("account", of.Account))
 	all, err := scanned(rows, err, func(t *PaidTransaction) []any { return append(t.fields(), &t.Unseen) })
 	if err != nil {
 		return nil, fmt.Errorf("reading the transactions that explain the payouts of account %s: %w", of.Account, err)
@@ -45,7 +45,7 @@ type CurrencySums struct {
 
 // PayoutCurrencies returns the sums of payouts by currency. Transactions without a currency have sums of their own.
 func (r Reader) PayoutCurrencies(ctx context.Context, account string, payouts []int64) ([]CurrencySums, error) {
-	rows, err := r.conn.Query(ctx, selectPayoutCurrencies(payouts), named("account", account))
+	rows, err := r.retrying.Query(ctx, selectPayoutCurrencies(payouts), named("account", account))
 	all, err := scanned(rows, err, func(s *CurrencySums) []any {
 		return []any{&s.Payout, &s.Currency, &s.Stamped,
 			&s.Now}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/catalog"
 )
 
 // UnpaidCohort sums up transactions of one currency that were unpaid at the beginning of a month, had the same status
@@ -31,7 +28,7 @@ type UnpaidCohort struct {
 func (r Reader) UnpaidCohorts(ctx context.Context, account string, from, to time.Time,
 	horizon int) ([]UnpaidCohort, error) {
 	var versions uint64
-	err := r.conn.QueryRow(ctx, selectSomeVersions, named("account", account),
+	err := r.retrying.QueryRow(ctx, selectSomeVersions, named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())), named("limit", fmt.Sprint(cohortVersions+1))).Scan(&versions)
 	if err != nil {
@@ -51,7 +48,7 @@ func (r Reader) unpaidCohorts(ctx context.Context, account string, from, to time
 		if until.After(to) {
 			until = to
 		}
-		rows, err := r.conn.Query(ctx, selectUnpaidCohorts(horizon), named("account", account),
+		rows, err := r.retrying.Query(ctx, selectUnpaidCohorts(horizon), named("account", account),
 			named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(until.UnixMilli())))
 		part, err := scanned(rows, err, func(c *UnpaidCohort) []any {
 			return []any{&c.Currency, &c.Due, &c.ToGo, &c.Confirmed, &c.Count, &c.Unpaid, &c.Paid}
@@ -72,75 +69,14 @@ const (
 	cohortVersions = 100_000
 )
 
-var selectSomeVersions = sql(`SELECT count() FROM
-(
-    SELECT 1 FROM $versions
-    WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
-    LIMIT {limit:UInt64}
-)`, ofSales)
-
-// selectUnpaidCohorts looks at each transaction at the beginning of each month before its payout. The last version with
-// an earlier updatedAt counts. What was paid for it is its cashback in the first version with a payout.
-//
-// There may be millions of transactions. To find the last value of each is fast, and takes little memory, only if the
-// value is a number. So what counts of a version is packed into one number: its cashback, whether it is confirmed, and
-// whether it is unpaid.
-func selectUnpaidCohorts(horizon int) string {
-	var seen, cells []string
-	for k := range horizon {
-		seen = append(seen, fmt.Sprintf("argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -%d), 'UTC')) * 1000) AS seen_%[1]d", k))
-		cells = append(cells, fmt.Sprintf("(%d, seen_%[1]d)", k))
-	}
-	return sql(`SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
-FROM
-(
-    SELECT currency, arrayJoin(arrayConcat(
-        arrayMap(c -> (due, toInt8(c.1), toUInt8(bitTest(c.2, 1)), $amount, if(stamped != 0 AND stamped_at < $until, paid, 0)), arrayFilter(c -> bitTest(c.2, 0), [$cells])),
-        if(stamped != 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamped_at, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
-    FROM
-    (
-        SELECT argMax(currency_code, _version) AS currency, argMax(month_due, _version) AS due, argMinIf(packed, _version, paid_out) AS stamped, argMinIf(changed, _version, paid_out) AS stamped_at,
-            $paid AS paid, $seen
-        FROM
-        (
-            SELECT id, currency_code, _version, $due AS month_due, $changed AS changed, payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != $declined AS worth,
-                reinterpretAsInt64(if(worth, ifNull(cashback, 0), 0)) * 8 + 4 + (status = $confirmed) * 2 + (worth AND NOT paid_out) AS packed
-            FROM $versions
-            WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
-        )
-        GROUP BY id
-    )
-)
-GROUP BY currency, month, togo, confirmed
-ORDER BY currency, month, togo, confirmed`, ofSales.with(parts{
-		"confirmed": quote(catalog.StatusConfirmed), "declined": quote(catalog.StatusDeclined),
-		"cells": strings.Join(cells, ", "), "seen": strings.Join(seen, ", "),
-		"due": dueOf("assumeNotNull(sold_at)"), "until": "toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000",
-		"changed": changedAt,
-		"amount":  unpacked("c.2"), "paid": unpacked("stamped"),
-	}))
-}
-
-// unpacked returns the cashback in what selectUnpaidCohorts packs: the bits above the lowest three, with the sign. A
-// packed number is never 0.
-func unpacked(packed string) string {
-	return "reinterpret(bitShiftRight(" + packed + ", 3), 'Decimal(18, 4)')"
-}
-
 // LoadedDays returns the days, by the clock of the service, on which an account's transactions were brought up to date.
 func (r Reader) LoadedDays(ctx context.Context, account string) ([]time.Time, error) {
-	rows, err := r.conn.Query(ctx, selectLoadedDays(), named("account", account))
+	rows, err := r.retrying.Query(ctx, selectLoadedDays(), named("account", account))
 	all, err := scanned(rows, err, only[time.Time])
 	if err != nil {
 		return nil, fmt.Errorf("reading when the transactions of account %s were loaded: %w", account, err)
 	}
 	return all, nil
-}
-
-func selectLoadedDays() string {
-	return sql(`SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
-FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success AND $fresh
-ORDER BY day`, ofSales.with(parts{"success": quote(OutcomeSuccess), "fresh": freshModes}))
 }
 
 // DueTransaction is a transaction that was unpaid at the end of a month, with the payout in which it is due.
@@ -156,7 +92,7 @@ type DueTransaction struct {
 // those that ChangeSums adds up. They come by currency, and those that are due first come first.
 func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.Time, closes []Close,
 	do func(DueTransaction) error) error {
-	rows, err := r.conn.Query(ctx, selectDueTransactions(closes), named("account", account),
+	rows, err := r.retrying.Query(ctx, selectDueTransactions(closes), named("account", account),
 		named("to", fmt.Sprint(to.UnixMilli())))
 	err = each(rows, err, func(d *DueTransaction) []any {
 		return []any{&d.ID, &d.Currency, &d.Retailer, &d.SoldAt, &d.Due, &d.Pending, &d.Confirmed}
@@ -165,23 +101,4 @@ func (r Reader) EachDueTransaction(ctx context.Context, account string, to time.
 		return fmt.Errorf("reading what is unpaid of account %s: %w", account, err)
 	}
 	return nil
-}
-
-func selectDueTransactions(closes []Close) string {
-	unpaid := func(suffix string) string {
-		return sql("listed$s AND payout_id$s IS NULL AND status$s != $declined",
-			parts{"s": suffix, "declined": quote(catalog.StatusDeclined)})
-	}
-	return sql(`SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64($due, 3, 'UTC') AS due,
-    sumIf(cashback, $after AND status != $confirmed) - sumIf(cashback_before, $before AND status_before != $confirmed) AS pending,
-    sumIf(cashback, $after AND status = $confirmed) - sumIf(cashback_before, $before AND status_before = $confirmed) AS confirmed
-FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String})
-WHERE effective < {to:Int64}
-GROUP BY id, currency_code
-HAVING countIf($after) != countIf($before)
-ORDER BY currency, due, sold, id`, parts{
-		"due": dueOf("sold"), "after": unpaid(""), "before": unpaid("_before"),
-		"confirmed": quote(catalog.StatusConfirmed),
-		"effective": effective(closes),
-	})
 }

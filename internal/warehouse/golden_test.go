@@ -279,6 +279,7 @@ func ofUpkeep() []statement {
 		{"selectOldVersions", selectOldVersions(dealHistories()[0])},
 		{"deleteVersions", deleteVersions(dealHistories()[0], goldenSince, ids)},
 		{"selectKnownStreams", selectKnownStreams}, {"selectSchemaState", selectSchemaState},
+		{"backUpTo", backUpTo("dealhouse", "a")}, {"restoreFrom", restoreFrom("dealhouse", "a")},
 	}
 }
 
@@ -307,6 +308,7 @@ func ofAll() []statement {
 		{"selectRejected", selectRejected(false, "50")}, {"selectRejected, unsettled", selectRejected(true, "50")},
 		{"selectServer", selectServer}, {"selectServerID", selectServerID}, {"selectCluster", selectCluster},
 		{"checkGrant", checkGrant("ALTER DELETE", "`dealhouse`.*")},
+		{"giveRights", giveRights([]string{"SELECT", "ALTER DELETE"}, "`dealhouse`.*")},
 		{"syncReplica", syncReplica("coupons_latest")}, {"trySettings", trySettings},
 		{"deleteLaterMisses", deleteLaterMisses(1767225600000)},
 		{"selectStandings", selectStandings()}, {"selectRunSpans", selectRunSpans(goldenLimit)},

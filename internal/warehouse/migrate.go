@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"dealhouse/internal/catalog"
 )
 
@@ -82,7 +80,7 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	if err := m.run(ctx, plan.files...); err != nil {
 		return nil, err
 	}
-	if len(plan.misordered) > 0 && len(w.others) > 0 {
+	if len(plan.misordered) > 0 && len(w.migrator.others) > 0 {
 		return nil, errors.New("a cluster of several shards cannot get another sort order: give warehouse.database another name, and load everything again")
 	}
 	for _, s := range plan.misordered {
@@ -94,7 +92,7 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 		if err := m.apply(ctx, plan.tables); err != nil {
 			return nil, err
 		}
-		for _, shard := range append([]*Warehouse{w}, w.others...) {
+		for _, shard := range append([]*Warehouse{w}, w.migrator.others...) {
 			for _, s := range plan.rehashed {
 				if err := shard.rehash(ctx, s); err != nil {
 					return nil, err
@@ -169,13 +167,8 @@ func (p *pool) record(ctx context.Context, applied []migration) error {
 	if err != nil {
 		return err
 	}
-	err = p.insert(ctx, "schema_migrations_log", migrationColumns, func(b driver.Batch) error {
-		for _, a := range applied {
-			if err := b.Append(a.version, a.name, a.checksum(), a.generation, a.tables(), next); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, p, "schema_migrations_log", migrationColumns, applied, func(a migration) []any {
+		return []any{a.version, a.name, a.checksum(), a.generation, a.tables(), next}
 	})
 	if err != nil {
 		return fmt.Errorf("recording the migration: %w", err)
@@ -243,7 +236,7 @@ func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
 			return p, err
 		}
 		var there plannedMigration
-		if there, err = o.pendingHere(ctx); len(there.statements) > len(p.statements) {
+		if there, err = o.migrator.pendingHere(ctx); len(there.statements) > len(p.statements) {
 			p = there
 		}
 	}

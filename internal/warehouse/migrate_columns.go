@@ -70,14 +70,14 @@ type wantedTable struct {
 // tablesOf are the tables of a stream.
 func tablesOf(s *catalog.Stream) []wantedTable {
 	tables := []wantedTable{
-		{s.Name + "_latest", storedColumns(s), dialect.lasting},
+		{latestTable(s), storedColumns(s), dialect.lasting},
 		{stagingTable(s), stagingColumns(s), dialect.staging},
 	}
 	if s.History {
-		tables = append(tables, wantedTable{s.Name + "_versions", storedColumns(s), dialect.lasting})
+		tables = append(tables, wantedTable{versionsTable(s), storedColumns(s), dialect.lasting})
 	}
 	if s.Child != nil {
-		tables = append(tables, wantedTable{s.Child.Table + "_latest", childStoredColumns(s), dialect.lasting},
+		tables = append(tables, wantedTable{childLatest(s), childStoredColumns(s), dialect.lasting},
 			wantedTable{childHashes(s), childHashesColumns(s), dialect.lasting})
 	}
 	return tables

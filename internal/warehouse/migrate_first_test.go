@@ -101,7 +101,7 @@ func TestPlanIsRunBySomebodyElse(t *testing.T) {
 		}
 	}
 	loader := openVersion(t, w, 0, unchanged)
-	loader.wanted = nil
+	loader.migrator.wanted = nil
 	if commands := loader.migrate(t); len(commands) > 0 {
 		t.Errorf("%d statements are left, the first: %s", len(commands), commands[0])
 	}

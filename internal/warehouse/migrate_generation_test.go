@@ -64,7 +64,7 @@ func openVersion(t *testing.T, w *Warehouse, generation uint32, change func(stat
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, other.Close()) })
-	other.wanted = func(d dialect) (migration, error) {
+	other.migrator.wanted = func(d dialect) (migration, error) {
 		m, err := wantedStreams(d)
 		m.generation, m.statements = generation, change(m.statements)
 		return m, err

@@ -32,7 +32,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
 			d.staging(comment(staging)))
 	}
-	for _, table := range []string{s.Name + "_versions", s.Name + "_latest"} {
+	for _, table := range []string{versionsTable(s), latestTable(s)} {
 		if old(table) {
 			if keysTable(s) != "" {
 				statements = append(statements, forgetDerived(s))
@@ -77,7 +77,7 @@ func (h holder) rehash(ctx context.Context) error {
 	if err := h.takeAndFinish(ctx); err != nil {
 		return err
 	}
-	tables, err := h.w.stored(ctx)
+	tables, err := h.w.migrator.stored(ctx)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ type orderedTable struct {
 
 // orderedTables returns the tables of a stream whose order the catalog decides.
 func orderedTables(s *catalog.Stream) []orderedTable {
-	latest, versions := s.Name+"_latest", s.Name+"_versions"
+	latest, versions := latestTable(s), versionsTable(s)
 	return []orderedTable{
 		{versions, createStored(versions+orderedSuffix, s, "MergeTree",
 			"Storage behind the view "+s.Name+"_history"), ""},
@@ -141,7 +141,7 @@ func (h holder) order(ctx context.Context) error {
 	if err := h.take(ctx); err != nil {
 		return err
 	}
-	tables, err := h.w.stored(ctx)
+	tables, err := h.w.migrator.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (h holder) store(ctx context.Context, tables stored, t orderedTable) error 
 	}
 	exchange := exchangeTables(h.w.dialect, t.name)
 	return h.w.retry(ctx, exchange, func() error {
-		now, err := h.w.stored(ctx)
+		now, err := h.w.migrator.stored(ctx)
 		if err != nil || !now.needs(t, h.stream) { // an attempt whose answer was lost has done it
 			return err
 		}

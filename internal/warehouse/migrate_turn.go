@@ -72,7 +72,7 @@ func (w *Warehouse) migrateAll(ctx context.Context) ([]string, error) {
 	if w.shards != nil {
 		return w.migrateShards(ctx)
 	}
-	plan, err := w.pending(ctx)
+	plan, err := w.migrator.pending(ctx)
 	if err != nil || plan.empty() {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (w *Warehouse) inTurn(ctx context.Context, do func(context.Context) error) 
 
 // prepareTurns makes what taking turns needs.
 func (w *Warehouse) prepareTurns(ctx context.Context) error {
-	for _, shard := range append([]*Warehouse{w}, w.others...) {
+	for _, shard := range append([]*Warehouse{w}, w.migrator.others...) {
 		if err := shard.makeDatabase(ctx); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (w *Warehouse) prepareTurns(ctx context.Context) error {
 
 // makeDatabase creates the database if it does not exist.
 func (w *Warehouse) makeDatabase(ctx context.Context) error {
-	create := w.createDatabase()
+	create := w.migrator.createDatabase()
 	if err := w.retry(ctx, create, func() error { return w.admin.Exec(ctx, create) }); err != nil {
 		return fmt.Errorf("creating the database %s: %w", w.database, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
 
@@ -84,15 +83,10 @@ func (w *Warehouse) SettleNotifications(ctx context.Context, all ...Notification
 }
 
 func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification, version uint64) error {
-	err := w.insert(ctx, "notifications_log", notificationColumns, func(b driver.Batch) error {
-		for _, n := range all {
-			if err := b.Append(n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account,
-				append([]string{}, n.Streams...), append([]string{}, n.Subjects...), n.Title, n.Text,
-				n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt, version); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, w.pool, "notifications_log", notificationColumns, all, func(n Notification) []any {
+		return []any{n.Receiver, n.ID, n.queued, n.At.UTC(), n.Event, n.Account, append([]string{}, n.Streams...),
+			append([]string{}, n.Subjects...), n.Title, n.Text, n.State, n.Attempts, n.NextAt.UTC(), n.Error, n.EndedAt,
+			version}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to notifications: %w", err)
@@ -103,7 +97,7 @@ func (w *Warehouse) insertNotifications(ctx context.Context, all []Notification,
 // Told returns the subjects of each receiver of which it was told that they began, and not yet that they ended.
 func (r Reader) Told(ctx context.Context) (map[string]map[string]bool, error) {
 	type row struct{ receiver, subject string }
-	rows, err := r.conn.Query(ctx, selectTold)
+	rows, err := r.retrying.Query(ctx, selectTold)
 	all, err := scanned(rows, err, func(x *row) []any { return []any{&x.receiver, &x.subject} })
 	if err != nil {
 		return nil, fmt.Errorf("reading what was told to receivers: %w", err)
@@ -128,7 +122,7 @@ func (n *Notification) fields() []any {
 // WaitingNotifications returns the first waiting messages of a receiver, or without a name of each receiver, in their
 // order.
 func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
-	rows, err := r.conn.Query(ctx, selectWaiting, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
+	rows, err := r.retrying.Query(ctx, selectWaiting, named("receiver", receiver), named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, (*Notification).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading which notifications wait: %w", err)
@@ -138,7 +132,7 @@ func (r Reader) WaitingNotifications(ctx context.Context, receiver string, limit
 
 // Notifications lists the last messages of a receiver, or without a name of all, the newest first.
 func (r Reader) Notifications(ctx context.Context, receiver string, limit int) ([]Notification, error) {
-	rows, err := r.readOnly.Query(ctx, selectNotifications, named("receiver", receiver),
+	rows, err := r.once.Query(ctx, selectNotifications, named("receiver", receiver),
 		named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, (*Notification).fields)
 	if err != nil {
@@ -149,7 +143,7 @@ func (r Reader) Notifications(ctx context.Context, receiver string, limit int) (
 
 // Receivers returns the state of each receiver that ever had a message.
 func (r Reader) Receivers(ctx context.Context) (map[string]ReceiverState, error) {
-	rows, err := r.readOnly.Query(ctx, selectReceivers)
+	rows, err := r.once.Query(ctx, selectReceivers)
 	all, err := scanned(rows, err, func(s *ReceiverState) []any {
 		return []any{&s.Receiver, &s.Waiting, &s.Oldest, &s.LastSent, &s.Sent, &s.Dropped, &s.Attempts, &s.Error}
 	})
@@ -191,7 +185,7 @@ var unknownFieldColumns = columns("account String, stream String, field String, 
 
 // UnknownFields returns all of them, by account, stream and name.
 func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
-	rows, err := r.conn.Query(ctx, selectUnknownFields)
+	rows, err := r.retrying.Query(ctx, selectUnknownFields)
 	all, err := scanned(rows, err, func(f *UnknownField) []any {
 		return []any{&f.Account, &f.Stream, &f.Field,
 			&f.FirstSeen}
@@ -230,13 +224,8 @@ func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []
 	if err != nil {
 		return err
 	}
-	err = w.insert(ctx, "unknown_fields_log", unknownFieldColumns, func(b driver.Batch) error {
-		for _, name := range fresh {
-			if err := b.Append(id.Account, id.Stream, name, now.UTC()); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, w.pool, "unknown_fields_log", unknownFieldColumns, fresh, func(name string) []any {
+		return []any{id.Account, id.Stream, name, now.UTC()}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to unknown_fields: %w", err)
@@ -252,7 +241,7 @@ type OpenFinding struct {
 
 // OpenFindings returns those of all accounts, the oldest first.
 func (r Reader) OpenFindings(ctx context.Context) ([]OpenFinding, error) {
-	rows, err := r.conn.Query(ctx, selectOpenFindings)
+	rows, err := r.retrying.Query(ctx, selectOpenFindings)
 	all, err := scanned(rows, err, func(f *OpenFinding) []any {
 		return []any{&f.Account, &f.Kind, &f.Subject, &f.Detail,
 			&f.FirstSeen}

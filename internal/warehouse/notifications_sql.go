@@ -24,7 +24,8 @@ WHERE event != '' AND {receiver:String} IN ('', receiver)
 ORDER BY queued DESC, receiver LIMIT {limit:UInt64}`, parts{"fields": notificationFields})
 
 // selectReceivers selects the state of each receiver that ever had a message.
-var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting), maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
+var selectReceivers = sql(`SELECT receiver, countIf(state = $waiting), minOrNullIf(at, state = $waiting),
+    maxIf(ended_at, state = $sent), countIf(state = $sent), countIf(state = $dropped),
     argMinIf(attempts, (queued, id), state = $waiting), argMinIf(error, (queued, id), state = $waiting)
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver`,
 	parts{"waiting": quote(NotificationWaiting), "sent": quote(NotificationSent),

@@ -69,7 +69,7 @@ type Options struct {
 // run by a Writer, which knows the run. All of them send their statements over one pool.
 type Warehouse struct {
 	*pool
-	migrator
+	migrator  migrator
 	owner     owner
 	sightings *sightings
 	shards    *shards // nil if it is not divided
@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		p.engine = engine
 	}
 	if err := p.connect(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), p.Close())
+		return nil, errors.Join(fmt.Errorf("opening the warehouse: %w", err), p.close())
 	}
 	if len(o.Shards) > 0 {
 		if err := w.openParts(ctx, o); err != nil {

@@ -77,8 +77,8 @@ func (e *KeyReusedError) Error() string {
 var actionColumns = columns("action_id UUID, at DateTime64(3), actor String, via String, action String, account String, stream String, run_id UUID, deletes UInt64, " +
 	"reason String, key String, request String, version UInt64")
 
-// RecordAction adds an action, with the time of the warehouse, and returns it as it is stored.
-func (p *pool) RecordAction(ctx context.Context, a Action) (Action, error) {
+// recordAction adds an action, with the time of the warehouse, and returns it as it is stored.
+func (p *pool) recordAction(ctx context.Context, a Action) (Action, error) {
 	now, next, err := p.timeAfter(ctx, newestVersion, "operator_actions_log")
 	if err != nil {
 		return a, err
@@ -107,16 +107,16 @@ func (a *Action) fields() []any {
 func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 	type stored struct {
 		Action
-		request string
+		asked string // request, as it was then
 	}
 	rows, err := p.conn.Query(ctx, selectEarlierAction, named("key", hash(a.Actor, a.Key)))
-	found, err := scanned(rows, err, func(s *stored) []any { return append(s.fields(), &s.request) })
+	found, err := scanned(rows, err, func(s *stored) []any { return append(s.fields(), &s.asked) })
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("looking for an action of the same key: %w", err)
 	case len(found) == 0:
 		return nil, nil //nolint:nilnil // none is no error
-	case found[0].request != a.request():
+	case found[0].asked != a.request():
 		return nil, &KeyReusedError{found[0].Action.Action}
 	}
 	return &found[0].Action, nil
@@ -124,7 +124,7 @@ func (p *pool) EarlierAction(ctx context.Context, a Action) (*Action, error) {
 
 // Actions lists the last actions, the newest first.
 func (r Reader) Actions(ctx context.Context, limit int) ([]Action, error) {
-	rows, err := r.readOnly.Query(ctx, selectActions(limit))
+	rows, err := r.once.Query(ctx, selectActions(limit))
 	all, err := scanned(rows, err, (*Action).fields)
 	if err != nil {
 		return nil, fmt.Errorf("reading what operators did: %w", err)
@@ -159,7 +159,7 @@ func (r Reader) Directives(ctx context.Context) (d Directives, err error) {
 		Action
 		fresh bool
 	}
-	rows, err := r.conn.Query(ctx, selectDirectives())
+	rows, err := r.retrying.Query(ctx, selectDirectives())
 	all, err := scanned(rows, err, func(l *latest) []any { return append(l.fields(), &l.fresh) })
 	if err != nil {
 		return d, fmt.Errorf("reading what operators have asked for: %w", err)
@@ -200,7 +200,7 @@ func (r Reader) GuardedRun(ctx context.Context, id StreamID) (*GuardedRun, error
 }
 
 func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, error) {
-	rows, err := r.conn.Query(ctx, selectGuardedRuns(), named("account", id.Account), named("stream", id.Stream))
+	rows, err := r.retrying.Query(ctx, selectGuardedRuns(), named("account", id.Account), named("stream", id.Stream))
 	all, err := scanned(rows, err, func(g *GuardedRun) []any {
 		return []any{&g.Account, &g.Stream, &g.RunID, &g.StartedAt, &g.Mode, &g.Deletes}
 	})
@@ -210,11 +210,11 @@ func (r Reader) guardedRuns(ctx context.Context, id StreamID) ([]GuardedRun, err
 	return all, nil
 }
 
-// Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is
+// consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is
 // none. A consent counts for a day at most, and only if no run has reached the guard since the one that it is
 // about. It is for one run: the run that asks uses it up, whatever it then does. If only is set, nothing is
 // written, so it is not used up.
-func (p *pool) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64, only bool) (*Action, error) {
+func (p *pool) consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64, only bool) (*Action, error) {
 	d, err := p.Directives(ctx)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (p *pool) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes 
 			if deletes > c.Deletes {
 				used.Reason = "more than was agreed to: nothing was deleted"
 			}
-			_, err = p.RecordAction(ctx, used)
+			_, err = p.recordAction(ctx, used)
 		}
 		return &c, err
 	}

@@ -25,7 +25,7 @@ func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
 		account string
 		n       uint64
 	}
-	rows, err := r.readOnly.Query(ctx, countOpenFindings)
+	rows, err := r.once.Query(ctx, countOpenFindings)
 	all, err := scanned(rows, err, func(c *count) []any { return []any{&c.account, &c.n} })
 	if err != nil {
 		return o, fmt.Errorf("counting what was found about payouts: %w", err)
@@ -48,7 +48,7 @@ const (
 
 // Storage asks how much disk space the database uses, and how much is left.
 func (r Reader) Storage(ctx context.Context) (s Storage, err error) {
-	if err := r.conn.QueryRow(ctx, selectStorage).Scan(&s.Used, &s.Free); err != nil {
+	if err := r.retrying.QueryRow(ctx, selectStorage).Scan(&s.Used, &s.Free); err != nil {
 		return s, fmt.Errorf("asking the warehouse how much room it takes: %w", err)
 	}
 	return s, nil

@@ -46,4 +46,6 @@ ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": qu
 }
 
 // selectStorage asks how many bytes the database takes, and how many are free on its disk.
-const selectStorage = `SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks)`
+const selectStorage = `SELECT
+    (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()),
+    (SELECT min(free_space) FROM system.disks)`

@@ -23,8 +23,8 @@ func (r recovery) dropOrphans(ctx context.Context) error {
 		if alive[id.String()] {
 			continue
 		}
-		r.log.Info("dropping what a dead run left behind", "stream", r.Stream.Name, "run_id", id)
-		if err := r.writer(Run{ID: id, Stream: r.Stream}).Discard(ctx); err != nil {
+		r.pool.log.Info("dropping what a dead run left behind", "stream", r.Stream.Name, "run_id", id)
+		if err := r.pool.writer(Run{ID: id, Stream: r.Stream}).Discard(ctx); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (r recovery) dropOrphans(ctx context.Context) error {
 func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
 	alive := map[string]bool{}
 	for _, query := range selectAliveRuns {
-		rows, err := r.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
+		rows, err := r.pool.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
 		ids, err := scanned(rows, err, only[string])
 		if err != nil {
 			return nil, fmt.Errorf("looking for runs under way: %w", err)
@@ -62,7 +62,7 @@ func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
 	for _, table := range derivedNames(r.Stream) {
 		prefixes = append(prefixes, table+"_delta_")
 	}
-	rows, err := r.conn.Query(ctx, selectStagedRuns(r.dialect), named("staging", stagingTable(r.Stream)),
+	rows, err := r.pool.conn.Query(ctx, selectStagedRuns(r.pool.dialect), named("staging", stagingTable(r.Stream)),
 		named("prefixes", "["+words(prefixes)+"]"))
 	texts, err := scanned(rows, err, only[string])
 	if err != nil {

@@ -52,7 +52,7 @@ type Payout struct {
 // Payouts reads the reconciliation of payouts, the newest of each account first.
 func (r Reader) Payouts(ctx context.Context, f PayoutFilter) ([]Payout, error) {
 	where, args := f.conditions("end_date", "payout_id")
-	rows, err := r.conn.Query(ctx, selectPayouts(where), args...)
+	rows, err := r.retrying.Query(ctx, selectPayouts(where), args...)
 	all, err := scanned(rows, err, func(p *Payout) []any {
 		into := []any{&p.Account, &p.ID, &p.Start, &p.End, &p.Verdict, &p.Mismatches, &p.Currencies, &p.MixedCurrency,
 			&p.Altered, &p.AlteredColumns, &p.AlteredBefore,
@@ -114,7 +114,7 @@ func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) (all []P
 // EachPayoutTransaction calls do for each transaction that PayoutTransactions returns.
 func (r Reader) EachPayoutTransaction(ctx context.Context, f PayoutFilter, do func(PayoutTransaction) error) error {
 	where, args := f.conditions("sold_at", "payout_id")
-	rows, err := r.conn.Query(ctx, selectPayoutTransactions(where), args...)
+	rows, err := r.retrying.Query(ctx, selectPayoutTransactions(where), args...)
 	if err := each(rows, err, (*PayoutTransaction).fields, do); err != nil {
 		return fmt.Errorf("reading the transactions of the payout: %w", err)
 	}
@@ -135,7 +135,7 @@ type OrphanGroup struct {
 // PayoutOrphans returns the payouts that transactions name and that do not exist.
 func (r Reader) PayoutOrphans(ctx context.Context, f PayoutFilter) ([]OrphanGroup, error) {
 	where, args := f.conditions("sold_at", "payout_id")
-	rows, err := r.conn.Query(ctx, selectPayoutOrphans(where), args...)
+	rows, err := r.retrying.Query(ctx, selectPayoutOrphans(where), args...)
 	all, err := scanned(rows, err, func(o *OrphanGroup) []any {
 		return []any{&o.Account, &o.Payout, &o.Currency, &o.Transactions, &o.Cashback, &o.WasListed, &o.Certain}
 	})
@@ -159,7 +159,7 @@ type OverdueGroup struct {
 func (r Reader) PayoutOverdue(ctx context.Context, f PayoutFilter, after time.Duration) ([]OverdueGroup, error) {
 	where, args := f.conditions("sold_at", "")
 	args = append(args, named("after", fmt.Sprint(int64(after.Seconds()))))
-	rows, err := r.conn.Query(ctx, selectPayoutOverdue(where), args...)
+	rows, err := r.retrying.Query(ctx, selectPayoutOverdue(where), args...)
 	all, err := scanned(rows, err, func(o *OverdueGroup) []any {
 		return []any{&o.Account, &o.Month, &o.Currency, &o.Transactions, &o.Cashback, &o.OldestSale}
 	})

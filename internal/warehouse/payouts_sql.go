@@ -35,7 +35,8 @@ func selectPayouts(where string) string {
 		}
 		return strings.Join(list, ", ")
 	}
-	return sql(`SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1, altered = 1, altered_columns, altered_before, altered_after,
+	return sql(`SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1,
+    altered = 1, altered_columns, altered_before, altered_after,
     altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
     transactions_late, at_stake, $at_stake,
     $reported,
@@ -52,7 +53,8 @@ ORDER BY account, payout_id DESC`, parts{
 }
 
 // payoutTransactionColumns are the columns of which PayoutTransaction has the values.
-const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name, currency_code, state,
+    stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake`
 
 // selectPayoutTransactions selects the transactions of payouts. Those whose state has changed come first, and among
@@ -77,7 +79,8 @@ GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency
 // selectPayoutOverdue adds up what has been unpaid for longer than a time, by the month of the sale. It has one more
 // parameter: after, in seconds.
 func selectPayoutOverdue(where string) string {
-	return sql(`SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
+	return sql(`SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(),
+    ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
 FROM payout_unpaid
 WHERE $where AND age_seconds > {after:Int64}
 GROUP BY account, month, currency_code ORDER BY account, month, currency_code`, parts{"where": where})

@@ -32,3 +32,19 @@ const (
 func StakeStates() []string {
 	return []string{StakeConfirmed, StakeDeclined, StakePending, StakeOther, StakeMoved, StakeGone, StakeUnexplained}
 }
+
+// States of a payout in the comparison of what it earned, paid out and brought, as payout_three_way has them.
+const (
+	ThreeWayReceived    = "received"     // all of it has arrived
+	ThreeWayShort       = "short"        // less has arrived
+	ThreeWayOver        = "over"         // more has arrived
+	ThreeWayOutstanding = "outstanding"  // nothing has arrived
+	ThreeWayNotPaidOut  = "not paid out" // what has arrived is not known to be paid out
+	ThreeWayNothingDue  = "nothing due"  // it paid nothing
+)
+
+// ThreeWayStates returns all of them.
+func ThreeWayStates() []string {
+	return []string{ThreeWayReceived, ThreeWayShort, ThreeWayOver, ThreeWayOutstanding, ThreeWayNotPaidOut,
+		ThreeWayNothingDue}
+}

@@ -24,7 +24,7 @@ func joinSettings(rows uint64) clickhouse.Settings {
 // *StagedError and the run must not continue: a row that is missing from a snapshot would be deleted.
 func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes, error) {
 	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
-	err := w.catchUp(ctx, published(w.Stream)...)
+	err := w.pool.catchUp(ctx, published(w.Stream)...)
 	if err == nil {
 		err = w.plan(ctx, scope, &c)
 	}
@@ -58,7 +58,7 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		steps = append(steps, step{statement: w.script.insertChanges(scope, c.Ahead > 0),
 			settings: joinSettings(compared)})
 	}
-	if err := w.execAll(ctx, steps, args...); err != nil {
+	if err := w.pool.execAll(ctx, steps, args...); err != nil {
 		return err
 	}
 	if c.allNew() {
@@ -74,13 +74,13 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args []any, other uint64, err error) {
 	var now time.Time
 	if w.ServerTime.IsZero() { // the parameters then need the warehouse's clock
-		if now, err = w.Now(ctx); err != nil {
+		if now, err = w.pool.Now(ctx); err != nil {
 			return nil, 0, err
 		}
 	}
 	var us int64
 	var have uint64
-	if err := w.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged), named("account", w.Account),
+	if err := w.pool.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged), named("account", w.Account),
 		named("run", w.ID.String()), w.cap(now)).
 		Scan(&us, &have, &c.Distinct, &c.Ahead, &other, &c.Live, &c.First); err != nil {
 		return nil, 0, err
@@ -106,11 +106,11 @@ func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 		return nil
 	}
 	var kept uint64
-	if err := w.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil ||
+	if err := w.pool.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil ||
 		kept == exact {
 		return err
 	}
-	w.log.Warn("the stored number of rows was wrong: counting again", "account", w.Account,
+	w.pool.log.Warn("the stored number of rows was wrong: counting again", "account", w.Account,
 		"stream", w.Stream.Name,
 		"kept", kept, "rows", exact)
 	return w.rebuildDerived(ctx)
@@ -122,7 +122,7 @@ func (w *Writer) count(ctx context.Context, c *Changes) error {
 		change      uint8
 		rows, moved uint64
 	}
-	rows, err := w.conn.Query(ctx, w.script.countChanges())
+	rows, err := w.pool.conn.Query(ctx, w.script.countChanges())
 	totals, err := scanned(rows, err, func(t *total) []any { return []any{&t.change, &t.rows, &t.moved} })
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (w *Writer) count(ctx context.Context, c *Changes) error {
 	if c.Deleted == 0 || len(w.Within) == 0 {
 		return nil
 	}
-	return w.conn.QueryRow(ctx, w.script.countOutside()).Scan(&c.Outside)
+	return w.pool.conn.QueryRow(ctx, w.script.countOutside()).Scan(&c.Outside)
 }
 
 // args returns the parameters that the statements of a comparison and of a delta share.
@@ -172,7 +172,7 @@ func (w *Writer) StagedKeys(ctx context.Context) (map[string]bool, error) {
 }
 
 func (w *Writer) keys(ctx context.Context, query string) (map[string]bool, error) {
-	rows, err := w.conn.Query(ctx, query, named("run", w.ID.String()))
+	rows, err := w.pool.conn.Query(ctx, query, named("run", w.ID.String()))
 	list, err := scanned(rows, err, only[string])
 	if err != nil {
 		return nil, fmt.Errorf("reading which rows of %s will change: %w", w.Stream.Name, err)

@@ -75,7 +75,7 @@ func (p *pool) connect(o Options) error {
 	}
 	// The last one does not try again: a person waits for its answer.
 	p.conn, p.admin, p.readOnly = retryingConn{conns[0], p}, retryingConn{conns[1], p}, conns[2]
-	p.Reader = Reader{conn: p.conn, readOnly: p.readOnly}
+	p.Reader = Reader{retrying: p.conn, once: p.readOnly}
 	return nil
 }
 
@@ -134,8 +134,8 @@ func (p *pool) guestOptions(database string, readOnly bool) (*clickhouse.Options
 // address returns the address of the server that the pool works with.
 func (p *pool) address() string { return p.replicas.address() }
 
-// Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
-func (p *pool) Close() error {
+// close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
+func (p *pool) close() error {
 	var errs []error
 	if p.stopHost != nil {
 		p.stopHost()

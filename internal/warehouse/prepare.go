@@ -62,12 +62,12 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 	}
 	args := append(w.args(mergedAt), named("merged_at", fmt.Sprint(mergedAt.UnixMilli())))
 	names := w.script.names
-	err := w.exec(ctx, dropDelta(w.prepared()...)) // left by an attempt of another process
+	err := w.pool.exec(ctx, dropDelta(w.prepared()...)) // left by an attempt of another process
 	if err == nil {
-		err = w.fillNew(ctx, []string{names["delta"]}, w.rowSteps(c), args...)
+		err = w.pool.fillNew(ctx, []string{names["delta"]}, w.rowSteps(c), args...)
 	}
 	if err == nil && w.Stream.Child != nil {
-		err = w.fillNew(ctx, []string{names["child_hashes_delta"], names["child_delta"]}, w.childSteps(c), args...)
+		err = w.pool.fillNew(ctx, []string{names["child_hashes_delta"], names["child_delta"]}, w.childSteps(c), args...)
 	}
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 		deltas = append(deltas, w.delta())
 	}
 	if c.Moved > 0 {
-		if err := w.fillNew(ctx, []string{names["moves"]}, w.moveSteps(), args...); err != nil {
+		if err := w.pool.fillNew(ctx, []string{names["moves"]}, w.moveSteps(), args...); err != nil {
 			return err
 		}
 		deltas = append(deltas, w.moves())
@@ -111,7 +111,7 @@ func (w *Writer) prepared() []string {
 		tables = append(tables, names["changed"])
 	}
 	for _, t := range derivedTables(w.Stream) {
-		tables = append(tables, w.dialect.ofRun(w.derivedDelta(t.table)))
+		tables = append(tables, w.pool.dialect.ofRun(w.derivedDelta(t.table)))
 	}
 	if w.Stream.Child != nil {
 		tables = append(tables, names["child_delta"], names["child_hashes_delta"])
@@ -172,7 +172,7 @@ func (w *Writer) singleParts(ctx context.Context, deltas []string) error {
 
 // inParts returns those of the given deltas that have several parts.
 func (w *Writer) inParts(ctx context.Context, deltas []string) ([]string, error) {
-	rows, err := w.conn.Query(ctx, selectInParts(w.dialect), named("deltas", "["+words(deltas)+"]"))
+	rows, err := w.pool.conn.Query(ctx, selectInParts(w.pool.dialect), named("deltas", "["+words(deltas)+"]"))
 	several, err := scanned(rows, err, only[string])
 	if err != nil {
 		return nil, fmt.Errorf("counting the parts of what was prepared: %w", err)
@@ -182,12 +182,12 @@ func (w *Writer) inParts(ctx context.Context, deltas []string) ([]string, error)
 
 // singlePart merges a delta that has several parts.
 func (w *Writer) singlePart(ctx context.Context, delta string) error {
-	merge := mergeParts(w.dialect.ofRun(delta))
+	merge := mergeParts(w.pool.dialect.ofRun(delta))
 	// If a merge is already under way, from an attempt whose connection was lost, OPTIMIZE does nothing at all.
-	return w.retry(ctx, merge, func() error {
+	return w.pool.retry(ctx, merge, func() error {
 		if several, err := w.inParts(ctx, []string{delta}); err != nil || len(several) == 0 {
 			return err
 		}
-		return w.conn.Exec(w.write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), merge)
+		return w.pool.conn.Exec(w.pool.write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), merge)
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Carried counts in how many records of a complete run each field had a value.
@@ -130,13 +128,8 @@ func (q *quality) notePresence(ctx context.Context, changed []presence) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	err := q.w.insert(ctx, "field_presence_log", presenceColumns, func(b driver.Batch) error {
-		for _, p := range changed {
-			if err := b.Append(q.run.Account, q.run.Stream, p.field, p.scope, p.usual, p.missing, q.next); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, q.w.pool, "field_presence_log", presenceColumns, changed, func(p presence) []any {
+		return []any{q.run.Account, q.run.Stream, p.field, p.scope, p.usual, p.missing, q.next}
 	})
 	if err != nil {
 		return fmt.Errorf("noting which fields the service sends: %w", err)
@@ -152,7 +145,7 @@ type VanishedField struct {
 
 // VanishedFields returns all of them, by account, stream and name.
 func (r Reader) VanishedFields(ctx context.Context) ([]VanishedField, error) {
-	rows, err := r.conn.Query(ctx, selectVanishedFields)
+	rows, err := r.retrying.Query(ctx, selectVanishedFields)
 	all, err := scanned(rows, err, func(f *VanishedField) []any {
 		return []any{&f.Account, &f.Stream, &f.Field,
 			&f.MissingSince}

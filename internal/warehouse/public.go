@@ -131,20 +131,20 @@ func madeFor(d dialect) (files, generation uint32, err error) {
 }
 
 // viewsDatabase is the database that has the views for people, and nothing else.
-type viewsDatabase struct{ *Warehouse }
+type viewsDatabase struct{ w *Warehouse }
 
 // pending returns the statements that make the database of views. There are none if it is up to date, or is not wanted.
 func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
-	views := d.given.ViewsDatabase
+	views := d.w.given.ViewsDatabase
 	if views == "" {
 		return nil, nil
 	}
-	files, generation, err := madeFor(d.dialect)
+	files, generation, err := madeFor(d.w.dialect)
 	if err != nil {
 		return nil, err
 	}
 	var fits bool
-	err = d.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.database),
+	err = d.w.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.w.database),
 		named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
@@ -161,28 +161,28 @@ func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return slices.Concat(d.create(), drops, d.createViews(wanted),
-		d.everywhere(createPublicMark(d.database, views, files, generation))), nil
+		d.everywhere(createPublicMark(d.w.database, views, files, generation))), nil
 }
 
 // everywhere renders statements for all servers.
 func (d viewsDatabase) everywhere(statements ...string) []string {
 	for i, statement := range statements {
-		statements[i] = d.dialect.everywhere(statement)
+		statements[i] = d.w.dialect.everywhere(statement)
 	}
 	return statements
 }
 
 func (d viewsDatabase) create() []string {
-	return d.everywhere("CREATE DATABASE IF NOT EXISTS " + d.given.ViewsDatabase)
+	return d.everywhere("CREATE DATABASE IF NOT EXISTS " + d.w.given.ViewsDatabase)
 }
 
 func (d viewsDatabase) createViews(wanted []publicView) []string {
 	var statements []string
 	for _, v := range wanted {
-		statement := createPublic(d.database, d.given.ViewsDatabase, v, d.shards != nil)
-		if d.shards != nil && v.parameters == "" {
-			statement = createUnion(d.dialect.cluster, shardDatabase(d.database),
-				d.given.ViewsDatabase+"."+v.name, v.name)
+		statement := createPublic(d.w.database, d.w.given.ViewsDatabase, v, d.w.shards != nil)
+		if d.w.shards != nil && v.parameters == "" {
+			statement = createUnion(d.w.dialect.cluster, shardDatabase(d.w.database),
+				d.w.given.ViewsDatabase+"."+v.name, v.name)
 		}
 		statements = append(statements, statement)
 	}
@@ -192,13 +192,13 @@ func (d viewsDatabase) createViews(wanted []publicView) []string {
 // unwanted returns the statements that drop views which were made earlier and are no longer wanted. What somebody else
 // has made there stays. If that has the name of a wanted view, it returns a *ServerError.
 func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (statements []string, err error) {
-	views := d.given.ViewsDatabase
+	views := d.w.given.ViewsDatabase
 	type table struct {
 		name string
 		made bool
 	}
-	rows, err := d.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark),
-		named("database", d.database), named("shard", shardDatabase(d.database)))
+	rows, err := d.w.admin.Query(ctx, selectPublic, named("views", views), named("mark", publicMark),
+		named("database", d.w.database), named("shard", shardDatabase(d.w.database)))
 	tables, err := scanned(rows, err, func(t *table) []any { return []any{&t.name, &t.made} })
 	if err != nil {
 		return nil, fmt.Errorf("listing the views of database %s: %w", views, err)
@@ -209,7 +209,7 @@ func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (state
 		switch {
 		case known && !t.made:
 			return nil, &ServerError{Problem: fmt.Sprintf("%s.%s is not a view of the warehouse %s", views,
-				t.name, d.database),
+				t.name, d.w.database),
 				Advice: "give warehouse.views_database the name of a database that nothing else uses"}
 		case !known && t.made:
 			statements = append(statements, sql("DROP TABLE IF EXISTS $views.$name",
@@ -224,19 +224,19 @@ func (d viewsDatabase) migrate(ctx context.Context) (statements []string, err er
 	if pending, err := d.pending(ctx); err != nil || len(pending) == 0 {
 		return nil, err
 	}
-	leader := d.Warehouse
-	if d.shards != nil {
-		leader = d.shards.all[0]
+	leader := d.w
+	if d.w.shards != nil {
+		leader = d.w.shards.all[0]
 	}
 	err = leader.inTurn(ctx, func(ctx context.Context) (err error) {
 		statements, err = d.pending(ctx) // another process may have done it meanwhile
 		for _, statement := range statements {
 			if err == nil {
-				err = d.exec(ctx, statement)
+				err = d.w.exec(ctx, statement)
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("making the views of database %s: %w", d.given.ViewsDatabase, err)
+			return fmt.Errorf("making the views of database %s: %w", d.w.given.ViewsDatabase, err)
 		}
 		return nil
 	})

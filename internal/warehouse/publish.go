@@ -96,7 +96,7 @@ func (p publication) dropUnchanged(ctx context.Context) error {
 
 // leave logs that a run could not clean up after itself, and leaves that to the next holder of the lease.
 func (p publication) leave(err error) {
-	p.log.Warn("could not clean up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
+	p.pool.log.Warn("could not clean up after a run", "run_id", p.ID, "stream", p.Stream.Name, "error", err)
 	p.lease.untidy = true
 }
 
@@ -116,7 +116,7 @@ const (
 func (p publication) withdraw(ctx context.Context, cause error) error {
 	record := p.intent.Record
 	record.Outcome, record.Error, record.Changes = OutcomeFailed, cause.Error(), Changes{}
-	if err := p.SaveRun(ctx, record); err != nil {
+	if err := p.pool.saveRun(ctx, record); err != nil {
 		return err
 	}
 	return p.save(ctx, stateRow{intentName(p.ID), "", 0})
@@ -148,9 +148,9 @@ func (p publication) saveRow(ctx context.Context) error {
 		record.FinishedAt = p.intent.Ended()
 	}
 	if p.reading.local.IsZero() {
-		return p.SaveRun(ctx, record)
+		return p.pool.saveRun(ctx, record)
 	}
-	return p.insertRun(ctx, record, laterOf(p.reading.clock(), p.reading.runVersion))
+	return p.pool.insertRun(ctx, record, laterOf(p.reading.clock(), p.reading.runVersion))
 }
 
 // target is a table that a delta is attached to.
@@ -212,7 +212,7 @@ func (p publication) attachAll(ctx context.Context) error {
 	if err == nil {
 		err = p.checkDeltas(targets, counts)
 	}
-	for again := p.dialect.attempts(); err == nil && again > 0; again-- {
+	for again := p.pool.dialect.attempts(); err == nil && again > 0; again-- {
 		for _, t := range targets {
 			if err == nil {
 				err = p.attach(ctx, t)
@@ -237,14 +237,14 @@ func (p publication) attach(ctx context.Context, t target) error {
 	statement := attachDelta(t.table, t.delta)
 	if t.key != "" { // the rows replace equal ones, so attaching them again changes nothing
 		statement = attachDerived(t.table, t.delta, p.Account)
-		return p.retry(ctx, statement, func() error {
+		return p.pool.retry(ctx, statement, func() error {
 			if err := p.stillHeld(ctx); err != nil {
 				return err
 			}
-			return goneDelta(p.conn.Exec(p.write(ctx), statement))
+			return goneDelta(p.pool.conn.Exec(p.pool.write(ctx), statement))
 		})
 	}
-	return p.retry(ctx, statement, func() error {
+	return p.pool.retry(ctx, statement, func() error {
 		if err := p.stillHeld(ctx); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (p publication) attach(ctx context.Context, t target) error {
 			}
 		}
 		p.begun = true
-		return goneDelta(p.conn.Exec(p.write(ctx), statement))
+		return goneDelta(p.pool.conn.Exec(p.pool.write(ctx), statement))
 	})
 }
 
@@ -282,7 +282,7 @@ func (w *Writer) Discard(ctx context.Context) error {
 
 // drop drops tables of the run, and what it has staged.
 func (w *Writer) drop(ctx context.Context, tables []string) error {
-	if err := w.exec(ctx, dropTable(tables...)); err != nil {
+	if err := w.pool.exec(ctx, dropTable(tables...)); err != nil {
 		return fmt.Errorf("dropping what run %s has prepared: %w", w.ID, err)
 	}
 	return w.DropStaging(ctx)
@@ -291,7 +291,7 @@ func (w *Writer) drop(ctx context.Context, tables []string) error {
 // DropStaging drops the rows of a run that are staged.
 func (w *Writer) DropStaging(ctx context.Context) error {
 	table := w.script.names["staging"]
-	if err := w.exec(ctx, w.script.dropStaged(table)); err != nil {
+	if err := w.pool.exec(ctx, w.script.dropStaged(table)); err != nil {
 		return fmt.Errorf("dropping run %s from %s: %w", w.ID, table, err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -77,14 +76,8 @@ func (q *quality) save(ctx context.Context) error {
 	if len(q.checks) == 0 {
 		return nil
 	}
-	err := q.w.insert(ctx, "quality_checks_log", checkColumns, func(b driver.Batch) error {
-		for _, c := range q.checks {
-			if err := b.Append(c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail,
-				q.next); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, q.w.pool, "quality_checks_log", checkColumns, q.checks, func(c Check) []any {
+		return []any{c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to quality_checks: %w", err)
@@ -94,7 +87,7 @@ func (q *quality) save(ctx context.Context) error {
 
 // LatestChecks reads the newest outcome of each check of each stream: by stream, those that do not hold first.
 func (r Reader) LatestChecks(ctx context.Context) (map[StreamID][]Check, error) {
-	rows, err := r.readOnly.Query(ctx, selectLatestChecks)
+	rows, err := r.once.Query(ctx, selectLatestChecks)
 	checks, err := scanned(rows, err, func(c *Check) []any {
 		return []any{&c.Account, &c.Stream, &c.Name, &c.CheckedAt, &c.RunID, &c.OK, &c.Found, &c.Expected, &c.Detail}
 	})

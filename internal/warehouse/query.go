@@ -20,7 +20,7 @@ func (r Reader) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
 	if f.Limit <= 0 {
 		f.Limit = 20
 	}
-	rows, err := r.readOnly.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
+	rows, err := r.once.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
 	fields := (*runRow).fields
 	if f.Brief {
 		fields = (*runRow).brief

@@ -14,6 +14,6 @@ type queryer interface {
 
 // Reader reads what is in the warehouse and has no way to change it.
 type Reader struct {
-	conn     queryer // asks again when the warehouse cannot answer for the moment
-	readOnly queryer // asks once, for a person who waits
+	retrying queryer // asks again when the warehouse cannot answer for the moment
+	once     queryer // asks once, for a person who waits
 }

@@ -44,7 +44,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 		return nil
 	}
 	var empty bool
-	if err := w.conn.QueryRow(ctx, w.script.hasNone(), named("account", w.Account)).Scan(&empty); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, w.script.hasNone(), named("account", w.Account)).Scan(&empty); err != nil {
 		return fmt.Errorf("looking whether account %s has rows of %s: %w", w.Account, w.Stream.Name, err)
 	}
 	value := strings.Join(names, " ")
@@ -52,7 +52,7 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 		l.setState(stateDerived, value)
 		return nil
 	}
-	w.log.Info("rebuilding the derived tables of a stream", "account", w.Account, "stream", w.Stream.Name,
+	w.pool.log.Info("rebuilding the derived tables of a stream", "account", w.Account, "stream", w.Stream.Name,
 		"tables", names)
 	if err := w.rebuildDerived(ctx); err != nil {
 		return err
@@ -76,26 +76,26 @@ func (w *Writer) rebuildDerived(ctx context.Context) error {
 }
 
 func (w *Writer) rebuildTable(ctx context.Context, t derived) error {
-	into := w.dialect.ofRun(w.derivedDelta(t.table))
+	into := w.pool.dialect.ofRun(w.derivedDelta(t.table))
 	if err := w.fillAnew(ctx, t, into); err != nil {
 		return err
 	}
 	var rows uint64
-	if err := w.conn.QueryRow(ctx, countRows(into)).Scan(&rows); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, countRows(into)).Scan(&rows); err != nil {
 		return err
 	}
 	statement := replaceDerived(t.table, into, w.Account)
 	if rows == 0 { // replacing rows by none is refused: it could be a mistake
 		statement = dropDerived(t.table, w.Account)
 	}
-	if err := w.exec(ctx, statement); err != nil {
+	if err := w.pool.exec(ctx, statement); err != nil {
 		return err
 	}
 	// warehouse-16
 	if err := (publication{Writer: w}).checkAttached(ctx, []target{t.target(into)}); err != nil {
 		return err
 	}
-	return w.exec(ctx, dropTable(into))
+	return w.pool.exec(ctx, dropTable(into))
 }
 
 // rebuildSettings keep memory bounded where all rows of an account are grouped.
@@ -104,15 +104,15 @@ var rebuildSettings = clickhouse.Settings{"join_algorithm": "full_sorting_merge"
 
 // fillAnew makes a table like a derived one, with the account's rows as they follow from those that are stored.
 func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
-	now, err := w.Now(ctx)
+	now, err := w.pool.Now(ctx)
 	if err != nil {
 		return err
 	}
-	steps := []step{{statement: dropDelta(into)}, {statement: w.dialect.createDelta(t.table, into, t.create)}}
+	steps := []step{{statement: dropDelta(into)}, {statement: w.pool.dialect.createDelta(t.table, into, t.create)}}
 	for _, statement := range t.rebuild(w.script, into) {
 		steps = append(steps, step{statement: statement, settings: rebuildSettings})
 	}
-	return w.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
+	return w.pool.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
 }
 
 // DerivedOf lists the streams of accounts that have derived tables, with the names of these.
@@ -172,14 +172,14 @@ func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []stri
 }
 
 func (w *Writer) isAsRebuilt(ctx context.Context, t derived) (same bool, err error) {
-	into := w.dialect.ofRun(w.derivedDelta(t.table))
+	into := w.pool.dialect.ofRun(w.derivedDelta(t.table))
 	if err := w.fillAnew(ctx, t, into); err != nil {
 		return false, err
 	}
-	if err := w.conn.QueryRow(ctx, compareDerived(t, into), named("account", w.Account)).Scan(&same); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, compareDerived(t, into), named("account", w.Account)).Scan(&same); err != nil {
 		return false, err
 	}
-	return same, w.exec(ctx, dropTable(into))
+	return same, w.pool.exec(ctx, dropTable(into))
 }
 
 // holding takes the lease of a stream, finishes what dead runs had begun, and calls do.

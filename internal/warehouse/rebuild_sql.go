@@ -21,8 +21,10 @@ func dropDerived(table, account string) string {
 // version and _run_id.
 func compareDerived(t derived, other string) string {
 	return sql(`SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $table FINAL WHERE account = {account:String}$something))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $other FINAL WHERE account = {account:String}$something))`,
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $table FINAL WHERE account = {account:String}$something))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM $other FINAL WHERE account = {account:String}$something))`,
 		parts{"table": t.table, "other": other, "something": t.something()})
 }
 

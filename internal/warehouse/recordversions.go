@@ -3,7 +3,6 @@ package warehouse
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -29,7 +28,7 @@ func (r Reader) RecordVersions(ctx context.Context, s *catalog.Stream, account s
 	var all []RecordVersion
 	for len(keys) > 0 {
 		n := min(len(keys), versionKeys)
-		rows, err := r.conn.Query(ctx, selectRecordVersions(s), named("account", account),
+		rows, err := r.retrying.Query(ctx, selectRecordVersions(s), named("account", account),
 			named("keys", "["+words(keys[:n])+"]"))
 		some, err := scanned(rows, err, func(v *RecordVersion) []any {
 			return []any{&v.Key, &v.LoadedAt, &v.UpdatedAt, &v.Deleted, &v.Hash, &v.RunID, &v.Content}
@@ -40,24 +39,4 @@ func (r Reader) RecordVersions(ctx context.Context, s *catalog.Stream, account s
 		all, keys = append(all, some...), keys[n:]
 	}
 	return all, nil
-}
-
-func selectRecordVersions(s *catalog.Stream) string {
-	var names, types []string
-	for _, c := range append(keyColumns(s), dataColumns(s)...) {
-		names, types = append(names, c.name), append(types, c.name+" "+c.typ)
-	}
-	updated := "CAST(NULL AS Nullable(DateTime64(3, 'UTC')))"
-	if i := s.VersionField(); i >= 0 {
-		updated = "toNullable(" + s.Fields[i].Column + ")"
-	}
-	key := keyColumns(s)[0]
-	return sql(`SELECT toString($key), synced_at, $updated, _deleted = 1, lower(hex(_hash)), toString(_run_id), toJSONString(CAST(tuple($names) AS Tuple($types)))
-FROM ${stream}_versions
-WHERE account = {account:String} AND $key IN (SELECT CAST(arrayJoin({keys:Array(String)}) AS $type))
-ORDER BY indexOf({keys:Array(String)}, toString($key)), _version, synced_at
-SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0, output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0`, parts{
-		"key": key.name, "type": key.typ, "updated": updated, "names": strings.Join(names, ", "),
-		"types": strings.Join(types, ", "), "stream": s.Name,
-	})
 }

@@ -58,7 +58,7 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 	if err := r.dropOrphans(ctx); err != nil {
 		return recovered, err
 	}
-	return recovered, r.markDeadRuns(ctx, r.Account, r.Stream.Name, r.keep)
+	return recovered, r.pool.markDeadRuns(ctx, r.Account, r.Stream.Name, r.keep)
 }
 
 // claimIntents takes over the stored intents, so that only one worker carries them out (warehouse-20). Two workers may
@@ -69,7 +69,7 @@ func (r recovery) finishIntents(ctx context.Context) (recovered []Intent, err er
 func (r recovery) claimIntents(ctx context.Context) ([]stateRow, error) {
 	intents := r.lease.intents()
 	if slices.ContainsFunc(intents, func(s stateRow) bool { return s.version > r.lease.freeVersion }) {
-		r.log.Info(waitsForOther, "account", r.Account, "stream", r.Stream.Name)
+		r.pool.log.Info(waitsForOther, "account", r.Account, "stream", r.Stream.Name)
 		if err := r.waitForOtherWorker(ctx); err != nil {
 			return nil, err
 		}
@@ -100,15 +100,15 @@ func (r recovery) finish(ctx context.Context, intent string) (in Intent, finishe
 		return in, false, err
 	}
 	in = *stored
-	r.log.Info("finishing a run that was interrupted", "account", r.Account,
+	r.pool.log.Info("finishing a run that was interrupted", "account", r.Account,
 		"stream", r.Stream.Name, "run_id", in.RunID)
-	dead := publication{Writer: r.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease,
+	dead := publication{Writer: r.pool.writer(Run{ID: in.RunID, Account: r.Account, Stream: r.Stream}), lease: r.lease,
 		intent: in, begun: true}
 	err = dead.finish(ctx)
 	_, short := errors.AsType[*DeltaError](err)
 	gone := short || errors.Is(err, errDeltaGone)
 	if gone {
-		if r.dialect.replicated != "" && !r.dialect.alone { // all that was prepared may be on another server
+		if r.pool.dialect.replicated != "" && !r.pool.dialect.alone { // all that was prepared may be on another server
 			if stopped := r.waitForOtherWorker(ctx); stopped != nil {
 				return in, false, stopped
 			}
@@ -137,7 +137,7 @@ func (r recovery) waitForOtherWorker(ctx context.Context) error {
 // forgetIntent forgets an intent whose delta is gone. If the run was published all the same, its row says so. Then the
 // intent has come back: a worker that was paused wrote it too late.
 func (p publication) forgetIntent(ctx context.Context, cause error) error {
-	rows, err := p.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name),
+	rows, err := p.pool.conn.Query(ctx, selectOutcome, named("account", p.Account), named("stream", p.Stream.Name),
 		named("run", p.ID.String()))
 	outcomes, err := scanned(rows, err, only[string])
 	switch {
@@ -146,7 +146,7 @@ func (p publication) forgetIntent(ctx context.Context, cause error) error {
 	case slices.Contains(outcomes, p.intent.Record.Outcome): // published
 		return p.save(ctx, stateRow{intentName(p.ID), "", 0})
 	}
-	p.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", p.ID, "error", cause)
+	p.pool.log.Warn("an interrupted run cannot be finished: what it read is read again", "run_id", p.ID, "error", cause)
 	if len(derivedTables(p.Stream)) > 0 { // they may lack attached rows of it, which no later run finds changed
 		if err := p.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
 			return err

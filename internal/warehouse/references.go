@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -31,17 +30,17 @@ type Miss struct {
 	Reason string
 }
 
-// UnknownReferences returns at most limit keys of the streams to that rows of the stream from name, and of which
+// unknownReferences returns at most limit keys of the streams to that rows of the stream from name, and of which
 // nothing is known. Keys that were named by the rows that changed last come first. Keys for which the service returned
 // no record come after all others, and only if they were last asked for longer ago than retry. A stream of which no
 // list was ever loaded is left out: all that it lists would be unknown.
-func (r Reader) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
+func (r Reader) unknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
 	retry time.Duration, limit int) ([]Reference, error) {
 	query := selectUnknownReferences(from, to)
 	if query == "" || limit <= 0 {
 		return nil, nil
 	}
-	rows, err := r.conn.Query(ctx, query, named("account", account), named("retry", fmt.Sprint(retry.Milliseconds())),
+	rows, err := r.retrying.Query(ctx, query, named("account", account), named("retry", fmt.Sprint(retry.Milliseconds())),
 		named("limit", fmt.Sprint(limit)))
 	all, err := scanned(rows, err, func(r *Reference) []any { return []any{&r.Stream, &r.Key} })
 	if err != nil {
@@ -65,7 +64,7 @@ func (w *Writer) SaveMisses(ctx context.Context, misses []Miss) error {
 
 func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	args := []any{named("account", w.Account), named("stream", w.Stream.Name)}
-	now, next, err := w.timeAfter(ctx, newestTime("asked_at"),
+	now, next, err := w.pool.timeAfter(ctx, newestTime("asked_at"),
 		"reference_misses_log WHERE account = {account:String} AND stream = {stream:String}", args...)
 	if err != nil {
 		return err
@@ -73,17 +72,12 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	// This time decides when a key is asked for again, so a wrong one is deleted and not only replaced.
 	if latest := now.Add(clockTolerance); next.After(latest) {
 		next = now
-		if err := w.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()),
+		if err := w.pool.execAll(ctx, []step{{statement: deleteLaterMisses(latest.UnixMilli()),
 			settings: clickhouse.Settings{"mutations_sync": 2}}}, args...); err != nil {
 			return err
 		}
 	}
-	return w.insert(ctx, "reference_misses_log", missColumns, func(b driver.Batch) error {
-		for _, m := range misses {
-			if err := b.Append(w.Account, w.Stream.Name, m.Key, m.Reason, next); err != nil {
-				return err
-			}
-		}
-		return nil
+	return insertEach(ctx, w.pool, "reference_misses_log", missColumns, misses, func(m Miss) []any {
+		return []any{w.Account, w.Stream.Name, m.Key, m.Reason, next}
 	})
 }

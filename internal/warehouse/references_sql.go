@@ -14,8 +14,8 @@ func selectUnknownReferences(from *catalog.Stream, to []*catalog.Stream) string 
 	for _, s := range to {
 		if s.ByID && from.Reference(s) != nil {
 			names = append(names, s.Name)
-			known = append(known, sql("SELECT $stream, $key FROM ${table}_latest WHERE account = {account:String}",
-				parts{"stream": quote(s.Name), "key": s.KeyColumn(), "table": s.Name}))
+			known = append(known, sql("SELECT $stream, $key FROM $latest WHERE account = {account:String}",
+				parts{"stream": quote(s.Name), "key": s.KeyColumn(), "latest": latestTable(s)}))
 		}
 	}
 	if len(names) == 0 {
@@ -34,7 +34,8 @@ WHERE account = {account:String} AND n.stream IN
     AND (stream, id) NOT IN
     (
         SELECT stream, id FROM reference_misses_log
-        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond($tolerance)
+        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
+            AND asked_at <= now64(3) + toIntervalMillisecond($tolerance)
     )
 GROUP BY stream, id
 ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id
@@ -46,6 +47,7 @@ LIMIT {limit:UInt64}`, parts{
 
 // deleteLaterMisses drops what is dated after a time in milliseconds: a clock that was wrong wrote it.
 func deleteLaterMisses(latest int64) string {
-	return sql("ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli($latest)",
+	return sql(`ALTER TABLE reference_misses_log DELETE
+WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli($latest)`,
 		parts{"latest": fmt.Sprint(latest)})
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"dealhouse/internal/decode"
 )
 
@@ -33,21 +31,16 @@ func (w *Writer) keepRejects(ctx context.Context, rejects []decode.Reject) error
 	if err != nil {
 		return err
 	}
-	return w.insert(ctx, "rejects_log", rejectColumns, func(b driver.Batch) error {
-		for _, x := range rejects {
-			last := []any{version, w.ID, x.Page, time.UnixMicro(x.Fetched).UTC(), x.Updated}
-			if err := b.Append(w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.Raw, now, now, last); err != nil {
-				return err
-			}
-		}
-		return nil
+	return insertEach(ctx, w.pool, "rejects_log", rejectColumns, rejects, func(x decode.Reject) []any {
+		last := []any{version, w.ID, x.Page, time.UnixMicro(x.Fetched).UTC(), x.Updated}
+		return []any{w.Account, w.Stream.Name, x.Key, x.Field, x.Reason, x.Raw, now, now, last}
 	})
 }
 
 // rejectVersion returns a version above all versions that the rejects of the stream have, even if the clock of the
 // warehouse was set back: what is written now is the last reading. It also returns the time.
 func (w *Writer) rejectVersion(ctx context.Context) (version uint64, now time.Time, err error) {
-	err = w.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account),
+	err = w.pool.conn.QueryRow(ctx, selectRejectVersion, named("account", w.Account),
 		named("stream", w.Stream.Name)).Scan(&version, &now)
 	return version, now, err
 }
@@ -56,13 +49,13 @@ func (w *Writer) rejectVersion(ctx context.Context) (version uint64, now time.Ti
 // a reading that is counted is not counted again.
 func (w *Writer) countRejects(ctx context.Context) error {
 	id := StreamID{w.Account, w.Stream.Name}
-	if last, known := w.counted.Load(id); known && last == w.ID {
+	if last, known := w.pool.counted.Load(id); known && last == w.ID {
 		return nil // all that is not counted is of this run
 	}
-	err := w.exec(ctx, insertCounted, named("account", w.Account), named("stream", w.Stream.Name),
+	err := w.pool.exec(ctx, insertCounted, named("account", w.Account), named("stream", w.Stream.Name),
 		named("run", w.ID.String()))
 	if err == nil {
-		w.counted.Store(id, w.ID)
+		w.pool.counted.Store(id, w.ID)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (r Reader) RejectedRecords(ctx context.Context, f RejectFilter) ([]Rejected
 	if f.Limit <= 0 {
 		f.Limit = 50
 	}
-	rows, err := r.conn.Query(ctx, selectRejected(f.Unsettled, fmt.Sprint(f.Limit)), f.args()...)
+	rows, err := r.retrying.Query(ctx, selectRejected(f.Unsettled, fmt.Sprint(f.Limit)), f.args()...)
 	all, err := scanned(rows, err, func(x *Rejected) []any {
 		return []any{
 			&x.Account, &x.Stream, &x.RunID, &x.Page, &x.Key, &x.Field, &x.Reason, &x.Raw, &x.FirstSeen,
@@ -84,13 +84,13 @@ type OpenRejects struct {
 // of planning the view.
 func (r Reader) CountOpenRejects(ctx context.Context, f RejectFilter) ([]OpenRejects, error) {
 	var n uint64
-	if err := r.conn.QueryRow(ctx, selectAnyReject).Scan(&n); err != nil {
+	if err := r.retrying.QueryRow(ctx, selectAnyReject).Scan(&n); err != nil {
 		return nil, fmt.Errorf("looking for rejected records: %w", err)
 	}
 	if n == 0 {
 		return nil, nil
 	}
-	rows, err := r.conn.Query(ctx, countOpenRejects, f.args()...)
+	rows, err := r.retrying.Query(ctx, countOpenRejects, f.args()...)
 	all, err := scanned(rows, err, func(x *OpenRejects) []any { return []any{&x.Account, &x.Stream, &x.Rejects} })
 	if err != nil {
 		return nil, fmt.Errorf("counting the rejected records: %w", err)

@@ -18,7 +18,8 @@ FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
 
 // insertCounted counts the readings of earlier runs. If only a part of a tuple is read, FINAL does not merge it, so the
 // rows are grouped.
-var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
+var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at,
+    seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
     if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE $mine AND $published), last, published),
     last.version,

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Retention says how long the bookkeeping is kept. Zero keeps it forever.
@@ -76,13 +75,8 @@ func (x retirement) removeOld(ctx context.Context, r Retention) (removed []Remov
 		}
 		removed = append(removed, old)
 	}
-	err = x.insert(ctx, "retention_log", retiredColumns, func(b driver.Batch) error {
-		for _, old := range removed {
-			if err := b.Append(now, old.What, old.OlderThan, old.Rows); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, x.pool, "retention_log", retiredColumns, removed, func(old Removed) []any {
+		return []any{now, old.What, old.OlderThan, old.Rows}
 	})
 	if err != nil {
 		return removed, fmt.Errorf("recording what was removed: %w", err)
@@ -91,8 +85,6 @@ func (x retirement) removeOld(ctx context.Context, r Retention) (removed []Remov
 }
 
 var retiredColumns = columns("at DateTime64(3), what String, older_than DateTime64(3), removed UInt64")
-
-const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"
 
 // keptAtOnce is how many runs one statement names at most as those to keep. The length of a statement is limited by
 // max_query_size, whose default has room for 6000 runs. streamsAtOnce is how many streams it names at most.

@@ -10,7 +10,9 @@ import (
 // neededRuns selects the runs that must stay: the first and the last of each kind, from which the state of a stream
 // follows; those since the last success, which are counted; those under way; those that a state names; and those in
 // which rejects were read.
-var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
+var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id
+    FROM sync_runs_log FINAL
+    GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
     LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
@@ -42,7 +44,9 @@ func deleteRuns(before time.Time, streams, kept []string, last bool) string {
 	if last {
 		rows = "outcome != "
 	}
-	return sql("ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams) AND toString(run_id) NOT IN ($kept)",
+	return sql(`ALTER TABLE sync_runs_log DELETE
+WHERE started_at < fromUnixTimestamp64Milli($before, 'UTC') AND $rows AND (account, stream) IN ($streams)
+    AND toString(run_id) NOT IN ($kept)`,
 		parts{"before": fmt.Sprint(before.UnixMilli()), "rows": rows + quote(OutcomeRunning),
 			"streams": joinedRights(streams), "kept": literals(kept)})
 }
@@ -121,8 +125,8 @@ func selectOldVersions(s *catalog.Stream) string {
         (
             SELECT account, $key, _version, synced_at,
                 row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
-            FROM ${stream}_versions
-            WHERE (account, $key) IN (SELECT account, $key FROM ${stream}_versions WHERE $old GROUP BY account, $key HAVING count() > 1)
+            FROM $table
+            WHERE (account, $key) IN (SELECT account, $key FROM $table WHERE $old GROUP BY account, $key HAVING count() > 1)
                 AND account NOT IN (SELECT account FROM sync_state WHERE stream = '$stream' AND startsWith(name, $intent))
             WINDOW w AS ($versions)
         )
@@ -130,8 +134,9 @@ func selectOldVersions(s *catalog.Stream) string {
 )
 WHERE $old AND _nth < _in_force
 ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
-		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "intent": quote(stateIntent + ":"),
-		"old": "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
+		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "table": versionsTable(s),
+		"intent": quote(stateIntent + ":"),
+		"old":    "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
 		"versions": "PARTITION BY account, " + keyNames(s) +
 			" ORDER BY _version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
 	})
@@ -139,6 +144,9 @@ ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
 
 // deleteVersions removes versions of a stream by their ids.
 func deleteVersions(s *catalog.Stream, before time.Time, ids []string) string {
-	return sql("ALTER TABLE ${stream}_versions DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
-		parts{"stream": s.Name, "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
+	return sql("ALTER TABLE $table DELETE WHERE synced_at < fromUnixTimestamp64Milli($before, 'UTC') AND $id IN ($ids)",
+		parts{"table": versionsTable(s), "before": fmt.Sprint(before.UnixMilli()), "id": versionID(s), "ids": literals(ids)})
 }
+
+// selectRetired asks when old rows were removed last, and for the time.
+const selectRetired = "SELECT max(at), now64(3, 'UTC') FROM retention_log"

@@ -55,8 +55,8 @@ var runColumns = columns("account String, stream String, run_id UUID, mode Strin
 	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
 	"error String, version UInt64")
 
-// SaveRun writes the run's row; a later write replaces an earlier one.
-func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
+// saveRun writes the run's row; a later write replaces an earlier one.
+func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
 	_, next, err := p.timeAfter(ctx, newestVersion,
 		"sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
 		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
@@ -66,8 +66,8 @@ func (p *pool) SaveRun(ctx context.Context, r RunRecord) error {
 	return p.insertRun(ctx, r, next)
 }
 
-// BeginRun writes the first row of a run.
-func (p *pool) BeginRun(ctx context.Context, r RunRecord) error {
+// beginRun writes the first row of a run.
+func (p *pool) beginRun(ctx context.Context, r RunRecord) error {
 	return p.insertRun(ctx, r, r.StartedAt)
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// script renders the statements of one run. Its methods, in the files *_sql.go, are pure functions. testdata shows what
-// each statement looks like for a stream.
+// script renders the statements of one run. Its methods, in the files *_sql.go and derived*.go, are pure functions.
+// testdata shows what each statement looks like for a stream.
 //
 // Their parameters: account, run, started (when the run began, in microseconds since 1970), latest (the latest time of
 // reading that a stored row can have, in microseconds), cap (the service's time, in milliseconds: no row changed later)
@@ -21,13 +21,13 @@ type script struct {
 func (d dialect) script(r Run) script {
 	s := r.Stream
 	names := parts{
-		"stream": s.Name, "latest": s.Name + "_latest", "versions": s.Name + "_versions", "staging": stagingTable(s),
+		"stream": s.Name, "latest": latestTable(s), "versions": versionsTable(s), "staging": stagingTable(s),
 		"changes": d.ofRun(r.changes()), "delta": d.ofRun(r.delta()), "moves": d.ofRun(r.moves()),
-		"changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), s.Name+"_latest"),
+		"changed": d.ofRun(r.changed()), "current": cmp.Or(keysTable(s), latestTable(s)),
 		"key": keyNames(s), "written": isWritten, "gone": isGone, "read_part": readPart, "merged_at": mergedAt,
 	}
 	if s.Child != nil {
-		names["child_latest"], names["child_hashes"] = s.Child.Table+"_latest", childHashes(s)
+		names["child_latest"], names["child_hashes"] = childLatest(s), childHashes(s)
 		names["child_hashes_delta"] = d.ofRun(r.derivedDelta(childHashes(s)))
 		names["child_delta"], names["child_key"] = d.ofRun(r.childDelta()), childKeyNames(s)
 	}

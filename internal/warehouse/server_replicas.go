@@ -107,12 +107,12 @@ func (r *replicas) moveTo(ctx context.Context, next int) error {
 
 // published returns the tables of a stream that a run is compared with.
 func published(s *catalog.Stream) []string {
-	tables := []string{s.Name + "_latest"}
+	tables := []string{latestTable(s)}
 	if s.History {
-		tables = append(tables, s.Name+"_versions")
+		tables = append(tables, versionsTable(s))
 	}
 	if s.Child != nil {
-		tables = append(tables, s.Child.Table+"_latest", childHashes(s))
+		tables = append(tables, childLatest(s), childHashes(s))
 	}
 	return append(tables, derivedNames(s)...)
 }

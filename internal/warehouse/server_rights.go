@@ -110,8 +110,7 @@ func (w *Warehouse) MissingGrants(ctx context.Context, role Role) (statements []
 			}
 		}
 		if len(missing) > 0 {
-			statements = append(statements, sql("GRANT $rights ON $on TO CURRENT_USER",
-				parts{"rights": joinedRights(missing), "on": g.on(w.pool)}))
+			statements = append(statements, giveRights(missing, g.on(w.pool)))
 		}
 	}
 	return statements, nil

@@ -11,7 +11,9 @@ import (
 const selectServer = `SELECT version(), timezone(),
     toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
     (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
-    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables
+    WHERE database = {database:String} AND match(name, '_(latest|versions|log)$')
+        AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
     (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'))`
 
 // selectServerID asks which of several servers answers.
@@ -21,7 +23,12 @@ const selectServerID = "SELECT toString(serverUUID())"
 // many replicas its shard has; 0 if it does not find itself.
 const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
-    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
+    ` + replicasOfShard
+
+// replicasOfShard counts the replicas of the shard that the server is in.
+const replicasOfShard = `(SELECT count() FROM system.clusters
+    WHERE cluster = {cluster:String}
+        AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
 
 // selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several
 // shards.
@@ -36,14 +43,19 @@ func selectAccountsOf(s *catalog.Stream) string {
 (
     SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
     UNION ALL
-    SELECT DISTINCT toString(account) FROM ${stream}_latest
+    SELECT DISTINCT toString(account) FROM $latest
 )
-ORDER BY account`, parts{"stream": s.Name})
+ORDER BY account`, parts{"latest": latestTable(s)})
 }
 
 // checkGrant asks whether the user has a right.
 func checkGrant(right, on string) string {
 	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})
+}
+
+// giveRights gives rights to the user who asks.
+func giveRights(rights []string, on string) string {
+	return sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(rights), "on": on})
 }
 
 // trySettings is a statement that does nothing, to be sent with the settings of those that write.

@@ -84,9 +84,6 @@ func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*
 	return far, f
 }
 
-// replicasOfShard is the part of selectCluster about the server's own shard.
-const replicasOfShard = "(SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))"
-
 // TestUnfitServers checks that unfit servers are refused, each with what to do.
 func TestUnfitServers(t *testing.T) {
 	t.Parallel()

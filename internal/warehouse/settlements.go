@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 )
@@ -62,16 +61,10 @@ func (w *Warehouse) addSettlements(ctx context.Context, all []*SettlementRevisio
 	if err != nil {
 		return fmt.Errorf("making the ID of an import: %w", err)
 	}
-	err = w.insert(ctx, "settlements_log", settlementColumns, func(b driver.Batch) error {
-		for _, s := range all {
-			s.At, s.ID = at.UTC(), id
-			if err := b.Append(s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee,
-				s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID,
-				s.Source, s.Line, s.By, s.Note); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = insertEach(ctx, w.pool, "settlements_log", settlementColumns, all, func(s *SettlementRevision) []any {
+		s.At, s.ID = at.UTC(), id
+		return []any{s.Account, s.Reference, s.Revision, s.Hash, s.ReceivedOn, s.Currency, s.Amount, s.Fee,
+			s.PayoutCurrency, s.PayoutAmount, s.Unit, s.Payouts, s.Text, s.At, s.ID, s.Source, s.Line, s.By, s.Note}
 	})
 	if err != nil {
 		return fmt.Errorf("importing settlements: %w", err)
@@ -97,7 +90,7 @@ func (r Reader) RevisionsOfSettlements(ctx context.Context, account string,
 }
 
 func (r Reader) settlementRevisions(ctx context.Context, query string, args ...any) ([]SettlementRevision, error) {
-	rows, err := r.conn.Query(ctx, query, args...)
+	rows, err := r.retrying.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(s *SettlementRevision) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.Hash, &s.ReceivedOn, &s.Currency, &s.Amount, &s.Fee,
 			&s.PayoutCurrency, &s.PayoutAmount, &s.Unit, &s.Payouts, &s.Text, &s.At, &s.ID,
@@ -141,7 +134,7 @@ func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout 
 // as this query.
 func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 	var n uint64
-	if err := r.conn.QueryRow(ctx, selectAnySettlement, account).Scan(&n); err != nil {
+	if err := r.retrying.QueryRow(ctx, selectAnySettlement, account).Scan(&n); err != nil {
 		return false, fmt.Errorf("reading whether settlements were imported: %w", err)
 	}
 	return n > 0, nil
@@ -149,7 +142,7 @@ func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
 
 // CountSettlements returns how many settlements of an account were imported.
 func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
-	if err := r.conn.QueryRow(ctx, countSettlements, named("account", account)).Scan(&n); err != nil {
+	if err := r.retrying.QueryRow(ctx, countSettlements, named("account", account)).Scan(&n); err != nil {
 		return 0, fmt.Errorf("counting the settlements of account %s: %w", account, err)
 	}
 	return n, nil
@@ -159,7 +152,7 @@ func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]S
 	if some, err := r.anySettlement(ctx, args[0]); !some || err != nil {
 		return nil, err
 	}
-	rows, err := r.conn.Query(ctx, query, args...)
+	rows, err := r.retrying.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount,
 			&s.Fee, &s.PayoutCurrency,
@@ -198,7 +191,7 @@ func (r Reader) threeWays(ctx context.Context, ofPayout bool, args ...any) ([]Th
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.conn.Query(ctx, selectThreeWays(settled, ofPayout), args...)
+	rows, err := r.retrying.Query(ctx, selectThreeWays(settled, ofPayout), args...)
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
 		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
 			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
@@ -218,7 +211,7 @@ type PayoutPaid struct {
 
 // PayoutsPaid reads what the payouts of an account paid.
 func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, error) {
-	rows, err := r.conn.Query(ctx, selectPayoutsPaid, named("account", account))
+	rows, err := r.retrying.Query(ctx, selectPayoutsPaid, named("account", account))
 	all, err := scanned(rows, err, func(p *PayoutPaid) []any { return []any{&p.Payout, &p.Currency, &p.Paid} })
 	if err != nil {
 		return nil, fmt.Errorf("reading what the payouts of account %s paid: %w", account, err)
@@ -228,7 +221,7 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 
 // PayoutsEnded returns the payouts of an account whose period ended at from or later, but earlier than before.
 func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
-	rows, err := r.conn.Query(ctx, selectPayoutsEnded, named("account", account),
+	rows, err := r.retrying.Query(ctx, selectPayoutsEnded, named("account", account),
 		named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
 	all, err := scanned(rows, err, only[int64])
 	if err != nil {

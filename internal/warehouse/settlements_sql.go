@@ -10,7 +10,8 @@ func selectSettlementRevisions(chosen bool) string {
 	if chosen {
 		and = " AND has(JSONExtract({references:String}, 'Array(String)'), reference)"
 	}
-	return sql(`SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+	return sql(`SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, unit, payouts, text, at, id, source, line, by, note
 FROM settlement_revisions
 WHERE {account:String} IN ('', account)$and
 ORDER BY at, account, reference, revision, hash`, parts{"and": and})
@@ -30,20 +31,23 @@ func selectSettlements(ofPayout bool) string {
 	if ofPayout {
 		and = " AND has(payouts, {payout:Int64})"
 	}
-	return sql(`SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+	return sql(`SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account)$and
 ORDER BY account, received_on DESC, reference`, parts{"and": and})
 }
 
 // unsettledThreeWay has the rows of payout_three_way while no settlement was imported.
-const unsettledThreeWay = `
+var unsettledThreeWay = sql(`
 (
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
+    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out,
+        toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
+        paid_out AS outstanding, if(paid_out = 0, $nothing, $outstanding) AS state,
+        CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
     FROM payout_paid AS p
     GROUP BY account, payout_id, currency_code
-)`
+)`, parts{"nothing": quote(ThreeWayNothingDue), "outstanding": quote(ThreeWayOutstanding)})
 
 // selectThreeWays selects what payouts earned, paid out and brought, of one account or of all, the newest payout first.
 // settled says that a settlement was imported. ofPayout says that only one payout is wanted. Parameters: account; with
@@ -56,7 +60,8 @@ func selectThreeWays(settled, ofPayout bool) string {
 	if ofPayout {
 		and = " AND payout_id = {payout:Int64}"
 	}
-	return sql(`SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+	return sql(`SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
+    outstanding, state, settlements, last_received_on
 FROM $from
 WHERE {account:String} IN ('', account)$and
 ORDER BY account, payout_id DESC, currency_code`, parts{"from": from, "and": and})

@@ -65,7 +65,7 @@ func homeOf(account string, shards int) (home int) {
 
 // Close closes the connections and, when no one else uses it, the embedded engine. It may be called twice.
 func (w *Warehouse) Close() error {
-	err := w.pool.Close()
+	err := w.close()
 	if w.shards != nil {
 		for _, s := range w.shards.all {
 			err = errors.Join(err, s.Close())
@@ -109,7 +109,7 @@ func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) err
 // join makes one warehouse of several. The first one of them leads when their schema is changed.
 func (w *Warehouse) join(all []*Warehouse) {
 	w.shards = &shards{all: all}
-	all[0].others = all[1:]
+	all[0].migrator.others = all[1:]
 }
 
 func closeAll(all []*Warehouse) (err error) {
@@ -228,33 +228,33 @@ func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
 func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {
-	return w.At(r.Account).pool.SaveRun(ctx, r)
+	return w.At(r.Account).saveRun(ctx, r)
 }
 
 // BeginRun writes the row of a run that has none yet.
 func (w *Warehouse) BeginRun(ctx context.Context, r RunRecord) error {
-	return w.At(r.Account).pool.BeginRun(ctx, r)
+	return w.At(r.Account).beginRun(ctx, r)
 }
 
 // RecordAction adds an action, with the time of the warehouse, and returns it as it is stored.
 func (w *Warehouse) RecordAction(ctx context.Context, a Action) (Action, error) {
-	return w.At(a.Account).pool.RecordAction(ctx, a)
+	return w.At(a.Account).recordAction(ctx, a)
 }
 
-// Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is none. See
-// that of a pool.
+// Consent returns the consent of an operator to what a run of a stream is about to delete, or nil if there is none:
+// see consent.
 func (w *Warehouse) Consent(ctx context.Context, id StreamID, run uuid.UUID, deletes uint64,
 	only bool) (*Action, error) {
-	return w.At(id.Account).pool.Consent(ctx, id, run, deletes, only)
+	return w.At(id.Account).consent(ctx, id, run, deletes, only)
 }
 
-// UnknownReferences returns keys that rows of an account name, and of which nothing is known. See that of a Reader.
+// UnknownReferences returns keys that rows of an account name, and of which nothing is known: see unknownReferences.
 func (w *Warehouse) UnknownReferences(ctx context.Context, account string, from *catalog.Stream, to []*catalog.Stream,
 	retry time.Duration, limit int) ([]Reference, error) {
-	return w.At(account).pool.UnknownReferences(ctx, account, from, to, retry, limit)
+	return w.At(account).unknownReferences(ctx, account, from, to, retry, limit)
 }
 
 // Dictionary describes every view and its columns.
 func (w *Warehouse) Dictionary(ctx context.Context) ([]View, error) {
-	return w.common().pool.Dictionary(ctx)
+	return w.common().dictionary(ctx)
 }

@@ -34,7 +34,7 @@ func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch
 // CountStaged counts the rows that the run has staged so far.
 func (w *Writer) CountStaged(ctx context.Context) (uint64, error) {
 	var n uint64
-	if err := w.conn.QueryRow(ctx, w.script.countStaged(), named("run", w.ID.String())).Scan(&n); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, w.script.countStaged(), named("run", w.ID.String())).Scan(&n); err != nil {
 		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", w.ID, w.Stream.Name, err)
 	}
 	return n, nil
@@ -79,7 +79,7 @@ func (w *Writer) sendColumns(ctx context.Context, token string, pieces []piece) 
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted
 	}
-	return w.send(ctx, w.script.names["staging"], columns, settings, func(batch driver.Batch) error {
+	return w.pool.send(ctx, w.script.names["staging"], columns, settings, func(batch driver.Batch) error {
 		for _, p := range pieces {
 			for i, v := range w.rowValues(p) {
 				if err := batch.Column(i).Append(v); err != nil {

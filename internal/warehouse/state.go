@@ -1,12 +1,12 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 )
 
@@ -101,13 +101,13 @@ func (l *Lease) Checkpoint() (*Checkpoint, error) {
 
 // SaveCheckpoint keeps the place of a walk, once the rows before it are staged.
 func (w *Writer) SaveCheckpoint(ctx context.Context, c Checkpoint) error {
-	return w.saveJSON(ctx, w.Run, stateCheckpoint, c)
+	return w.pool.saveJSON(ctx, w.Run, stateCheckpoint, c)
 }
 
 // HasCheckpoint reports whether the stored place of a walk is the run's. A worker that has taken the stream over may
 // have put its own there, or have cleared it.
 func (w *Writer) HasCheckpoint(ctx context.Context) (bool, error) {
-	stored, err := w.state(ctx, w.Account, w.Stream.Name, stateCheckpoint)
+	stored, err := w.pool.state(ctx, w.Account, w.Stream.Name, stateCheckpoint)
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (w *Writer) ClearCheckpoint(ctx context.Context) error {
 
 // save writes states of the run's stream in one block.
 func (w *Writer) save(ctx context.Context, states ...stateRow) error {
-	return w.saveStates(ctx, w.Account, w.Stream.Name, states...)
+	return w.pool.saveStates(ctx, w.Account, w.Stream.Name, states...)
 }
 
 func intentName(run uuid.UUID) string { return stateIntent + ":" + run.String() }
@@ -183,16 +183,8 @@ func (p *pool) saveStates(ctx context.Context, account, stream string, states ..
 
 // insertStates does the same as saveStates. next is a version above those of all states of the stream.
 func (p *pool) insertStates(ctx context.Context, account, stream string, next uint64, states []stateRow) error {
-	err := p.insert(ctx, "sync_state_log", stateColumns, func(b driver.Batch) error {
-		for _, s := range states {
-			if s.version == 0 {
-				s.version = next
-			}
-			if err := b.Append(account, stream, s.name, s.value, s.version); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := insertEach(ctx, p, "sync_state_log", stateColumns, states, func(s stateRow) []any {
+		return []any{account, stream, s.name, s.value, cmp.Or(s.version, next)}
 	})
 	if err != nil {
 		return fmt.Errorf("saving the state of %s of account %s: %w", stream, account, err)

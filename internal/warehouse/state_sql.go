@@ -51,7 +51,8 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 // insertKilled marks the runs of a stream that never ended as killed, except for one. The condition is in a subquery:
 // beside REPLACE, outcome would be the new value. Parameters: account, stream, alive, and now in microseconds.
 var insertKilled = sql(`INSERT INTO sync_runs_log
-SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at,
+    'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
@@ -66,10 +67,11 @@ var selectAliveRuns = []string{
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
 
 	sql(`SELECT JSONExtractString(value, 'run_id') FROM sync_state
-WHERE stream = {stream:String} AND name != 'watermark'
-    AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)
+WHERE stream = {stream:String} AND name != $watermark
+    AND (name != $lease OR abs(dateDiff('second', updated_at, now())) < 86400)
     AND (NOT startsWith(name, $backfill) OR updated_at > now() - toIntervalSecond($seconds))`,
-		parts{"backfill": quote(BackfillPrefix), "seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
+		parts{"watermark": quote(stateWatermark), "lease": quote(stateLease), "backfill": quote(BackfillPrefix),
+			"seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
 }
 
 // selectStagedRuns selects the runs that have a staging partition or a table of their own.

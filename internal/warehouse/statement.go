@@ -46,6 +46,18 @@ func (p *pool) insert(ctx context.Context, table string, cols []column, fill fun
 	return p.send(ctx, table, cols, p.dialect.insertSettings(), fill)
 }
 
+// insertEach does the same as insert, with a row for each value.
+func insertEach[T any](ctx context.Context, p *pool, table string, cols []column, values []T, row func(T) []any) error {
+	return p.insert(ctx, table, cols, func(b driver.Batch) error {
+		for _, v := range values {
+			if err := b.Append(row(v)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // send sends one block of rows, and sends it again if the warehouse could not take it for the moment. The rows are the
 // same each time, to the byte (warehouse-7).
 func (p *pool) send(ctx context.Context, table string, cols []column, settings clickhouse.Settings,

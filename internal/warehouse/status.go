@@ -70,7 +70,7 @@ func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
 // Standings returns the same as Status, but without Rows. It reads the bookkeeping only, so it costs little however
 // many rows are loaded.
 func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := r.readOnly.Query(ctx, selectStandings())
+	rows, err := r.once.Query(ctx, selectStandings())
 	all, err := scanned(rows, err, func(s *StreamStatus) []any {
 		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun,
 			&s.LastOutcome, &s.LastError, &s.Waiting,
@@ -87,7 +87,7 @@ type StreamID struct{ Account, Stream string }
 
 // LiveRows counts the rows that people see now, of each stream of each account that has any.
 func (r Reader) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {
-	rows, err := r.readOnly.Query(ctx, selectLiveRows())
+	rows, err := r.once.Query(ctx, selectLiveRows())
 	type count struct {
 		StreamID
 		live uint64

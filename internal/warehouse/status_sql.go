@@ -28,7 +28,8 @@ const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeIni
 // are planned once. A name that stands for an expression is planned again wherever it is used.
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
-    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
+    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
+    last_run, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -43,10 +44,13 @@ FROM
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
-            groupArrayIf(started_at, faulty) AS faults_ever, argMaxIf(outcome, (started_at, version), faulty) AS fault, argMaxIf(error, (started_at, version), faulty) AS fault_error
+            groupArrayIf(started_at, faulty) AS faults_ever,
+            argMaxIf(outcome, (started_at, version), faulty) AS fault,
+            argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good, mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
+            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good,
+                mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
             FROM sync_runs_log FINAL WHERE $fresh
         )
         GROUP BY account, stream
@@ -54,13 +58,13 @@ FROM
 ) AS r
 LEFT JOIN
 (
-    SELECT account, stream, anyIf(value, name = 'watermark') AS watermark, anyIf(value, name = $scope) AS scope
-    FROM sync_state_log FINAL WHERE name IN ('watermark', $scope) GROUP BY account, stream
+    SELECT account, stream, anyIf(value, name = $watermark) AS watermark, anyIf(value, name = $scope) AS scope
+    FROM sync_state_log FINAL WHERE name IN ($watermark, $scope) GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething,
 		"whole":   wholeModes,
-		"initial": quote(ModeInitial), "scope": quote(StateScope),
+		"initial": quote(ModeInitial), "watermark": quote(stateWatermark), "scope": quote(StateScope),
 		"streams": stringArray(catalog.Names()),
 	})
 }

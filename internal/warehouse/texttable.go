@@ -27,7 +27,7 @@ func (r Reader) ReadTextTable(ctx context.Context, name string) (TextTable, erro
 	if !has {
 		database, table = "", name
 	}
-	rows, err := r.conn.Query(ctx, selectColumnsOf, named("database", database), named("table", table))
+	rows, err := r.retrying.Query(ctx, selectColumnsOf, named("database", database), named("table", table))
 	cols, err := scanned(rows, err, func(c *column) []any { return []any{&c.name, &c.typ} })
 	switch {
 	case err != nil:
@@ -47,7 +47,7 @@ func (r Reader) ReadTextTable(ctx context.Context, name string) (TextTable, erro
 	if has {
 		from = identifier(database) + "." + from
 	}
-	rows, err = r.conn.Query(ctx, selectAsText(from, cols))
+	rows, err = r.retrying.Query(ctx, selectAsText(from, cols))
 	if t.Rows, err = scanned(rows, err, only[[]string]); err != nil {
 		return t, fmt.Errorf("reading %s: %w", name, err)
 	}

@@ -27,7 +27,7 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 		if err != nil {
 			return expired, err
 		}
-		r.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
+		r.pool.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
 			"account", r.Account, "stream", r.Stream.Name,
 			"backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
 		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
@@ -35,7 +35,7 @@ func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error)
 		}
 		expired = true
 		if id, err := uuid.Parse(state.RunID); err == nil { // without one, nothing is staged
-			if err := r.writer(Run{ID: id, Account: r.Account, Stream: r.Stream}).Discard(ctx); err != nil {
+			if err := r.pool.writer(Run{ID: id, Account: r.Account, Stream: r.Stream}).Discard(ctx); err != nil {
 				return expired, err
 			}
 		}
@@ -69,9 +69,9 @@ func (r recovery) dropCleared(ctx context.Context) {
 	names := cleared[:len(cleared)-keptCleared]
 	for _, last := range []bool{false, true} {
 		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
-		if err := r.execAll(ctx, []step{{statement: statement,
+		if err := r.pool.execAll(ctx, []step{{statement: statement,
 			settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
-			r.log.Warn("could not remove the cleared states of old runs", "account", r.Account, "stream",
+			r.pool.log.Warn("could not remove the cleared states of old runs", "account", r.Account, "stream",
 				r.Stream.Name, "error", err)
 			return
 		}

@@ -18,7 +18,7 @@ type RunSpan struct {
 // more than most, it returns the newest of them, and more is true. A run that began more than a month before
 // from is left out.
 func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spans []RunSpan, more bool, err error) {
-	rows, err := r.readOnly.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
+	rows, err := r.once.Query(ctx, selectRunSpans(most), named("from", fmt.Sprint(from.UnixMilli())),
 		named("to", fmt.Sprint(to.UnixMilli())))
 	type row struct {
 		RunSpan
@@ -39,13 +39,4 @@ func (r Reader) RunSpans(ctx context.Context, from, to time.Time, most int) (spa
 		spans = append(spans, all[i].RunSpan)
 	}
 	return spans, more, nil
-}
-
-// selectRunSpans reads the rows of runs that began in the time in question, or in the month before.
-func selectRunSpans(most int) string {
-	return sql(`SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
-WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
-    AND (isNull(finished_at) AND outcome = $running OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
-ORDER BY started_at DESC, account, stream LIMIT $limit`,
-		parts{"limit": fmt.Sprint(most + 1), "running": quote(OutcomeRunning)})
 }

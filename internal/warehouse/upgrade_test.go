@@ -26,7 +26,8 @@ func old(t *testing.T, w *Warehouse) {
 // restore makes the database of a warehouse from a folder of testdata.
 func restore(t *testing.T, w *Warehouse, folder string) {
 	t.Helper()
-	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"), w.admin.Exec(t.Context(), w.createDatabase()))
+	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"),
+		w.admin.Exec(t.Context(), w.migrator.createDatabase()))
 	for _, name := range []string{"schema", "rows"} {
 		script, err := os.ReadFile("testdata/" + folder + "/" + name + ".sql")
 		must(t, err)

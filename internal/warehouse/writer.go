@@ -3,7 +3,7 @@ package warehouse
 // Writer writes for one run: it stages what the run reads, compares it with what is there, publishes the difference,
 // and keeps the state of the stream. It is cheap to make.
 type Writer struct {
-	*pool
+	pool *pool
 	Run
 	script script
 	filled []derived // the derived tables of which Prepare has made a delta

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"dealhouse/internal/catalog"
 )
 
 // Written holds what the checks need to know about the rows that a run publishes. It is read from the delta, before
@@ -61,27 +59,8 @@ func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Wri
 	args := []any{named("account", w.Account), named("server", fmt.Sprint(w.ServerTime.UnixMilli()))}
 	_, paid := prepared[membersTable]
 	known := c.Updated+c.Deleted > 0 && (paid || !w.Stream.NamesPayouts())
-	if err := w.conn.QueryRow(ctx, w.script.inspectDelta(rules, known), args...).Scan(into...); err != nil {
+	if err := w.pool.conn.QueryRow(ctx, w.script.inspectDelta(rules, known), args...).Scan(into...); err != nil {
 		return written, fmt.Errorf("reading what run %s of %s is about to publish: %w", w.ID, w.Stream.Name, err)
 	}
 	return written, nil
-}
-
-// inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of
-// some rows. Parameters: account and server.
-func (x script) inspectDelta(rules []rule, known bool) string {
-	payouts := "toUInt64(0)"
-	if f := x.Stream.Reference(catalog.Payouts()); f != nil {
-		payouts = "countIf(" + f.Column + " IS NOT NULL)"
-		if known {
-			payouts += x.render(" + (SELECT uniqExact($key) FROM $versions WHERE account = {account:String} AND $named IS NOT NULL AND $key IN (SELECT $key FROM $delta WHERE $named IS NULL))",
-				parts{"named": f.Column})
-		}
-	}
-	columns := []string{fmt.Sprintf("groupArrayIf(%d)(toString($key), _deleted = 0)", someKeys), payouts}
-	for _, r := range rules {
-		broken := "_deleted = 0 AND ifNull(" + r.broken + ", false)"
-		columns = append(columns, "countIf("+broken+")", "anyIf(toString($key), "+broken+")")
-	}
-	return x.render("SELECT "+joined(columns)+"\nFROM $delta", nil)
 }

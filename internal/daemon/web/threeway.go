@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/report"
+	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -62,9 +63,9 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 // threeWayTone returns the state whose colour a state of a payout gets.
 func threeWayTone(of string) state {
 	switch of {
-	case "received", "nothing due":
+	case warehouse.ThreeWayReceived, warehouse.ThreeWayNothingDue:
 		return stateFine
-	case "outstanding":
+	case warehouse.ThreeWayOutstanding:
 		return stateWaiting
 	}
 	return stateLate

@@ -1,4 +1,5 @@
--- What is sent by functions that write it where they send it, of all streams.
+-- What is sent, of all streams, that no other file has: by functions that write it where they send it,
+-- and by those of the other files with other parameters.
 
 -- Reader.EachDueTransaction
 SELECT id, currency_code AS currency, any(retailer_name), any(sold_at) AS sold, toDateTime64(addMonths(toStartOfMonth(sold + toIntervalDay(90)), 1), 3, 'UTC') AS due,
@@ -111,11 +112,11 @@ FROM transactions_changed_0000000000004000800000000000a11e;
 -- migrator.apply
 ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
--- pool.RecordAction
-INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
-
 -- pool.insertRun
 INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
+
+-- pool.recordAction
+INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM payout_acknowledgements_log WHERE account = {account:String};
@@ -133,7 +134,9 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM payout_find
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID};
 
 -- quality.payouts
-SELECT count(), ifNull(any(payout_id), 0) FROM transactions WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
+SELECT count(), ifNull(any(payout_id), 0)
+FROM transactions
+WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
 
 -- quality.save
 INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);

@@ -809,7 +809,8 @@ FROM (
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM product_prices_delta_0000000000004000800000000000a11e WHERE price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_delta_0000000000004000800000000000a11e GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
@@ -826,7 +827,8 @@ FROM
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM 
         (
             SELECT *, leadInFrame(true) OVER (PARTITION BY account, product_key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
@@ -887,7 +889,8 @@ FROM (
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM product_prices_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_latest WHERE account = {account:String} GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
@@ -904,8 +907,10 @@ ALTER TABLE product_price_changes_latest DROP PARTITION 'acme';
 
 -- compareDerived product_price_changes_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest FINAL WHERE account = {account:String} AND NOT (price = previous_price)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (price = previous_price)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest FINAL WHERE account = {account:String} AND NOT (price = previous_price)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (price = previous_price)));
 
 -- countSame product_price_changes_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM product_price_changes_latest WHERE (account, day, product_key) IN (SELECT account, day, product_key FROM product_price_changes_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM product_price_changes_latest_delta_0000000000004000800000000000a11e);

@@ -9,7 +9,8 @@ SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} 
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String});
 
 -- selectLoadedMark
-SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0), (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),
+SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0),
+    (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM transactions_latest WHERE account = {account:String}),
     (SELECT countIf(startsWith(name, 'intent:')) = 0 AND countIf(name = 'derived' AND hasAll(splitByChar(' ', value), ['payout_transactions_latest', 'payout_moves_latest'])) = 1
         FROM sync_state WHERE account = {account:String} AND stream = 'transactions')
 FROM transactions_versions WHERE account = {account:String};
@@ -24,7 +25,8 @@ WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day;
 
 -- selectRejectGroups
-SELECT key, field, reason, substringUTF8(raw, 1, 4000), toUInt64(length(raw)), page, toString(run_id), first_seen_at, seen_at, times
+SELECT key, field, reason, substringUTF8(raw, 1, 4000), toUInt64(length(raw)), page,
+    toString(run_id), first_seen_at, seen_at, times
 FROM rejected_records WHERE account = {account:String} AND stream = {stream:String} AND state IN ('open', 'unpublished')
 ORDER BY seen_at DESC, key, field, raw LIMIT {limit:UInt32};
 
@@ -41,7 +43,10 @@ SELECT field FROM unknown_fields WHERE account = {account:String} AND stream = {
 SELECT account, stream, field, missing_since FROM vanished_fields ORDER BY account, stream, field;
 
 -- selectOpenFindings
-SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE resolved_at IS NULL ORDER BY first_seen, account, kind, subject, detail;
+SELECT account, kind, subject, detail, first_seen
+FROM payout_findings
+WHERE resolved_at IS NULL
+ORDER BY first_seen, account, kind, subject, detail;
 
 -- selectOpenFindingsOf
 SELECT account, kind, subject, detail, first_seen FROM payout_findings WHERE account = {account:String} AND resolved_at IS NULL;
@@ -87,11 +92,14 @@ SELECT account, stream, check, max(checked_at), argMax(run_id, checked_at), argM
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check;
 
 -- countNaming
-SELECT count(), ifNull(any(payout_id), 0) FROM transactions WHERE account = {account:String} AND payout_id IN (1, 2) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
+SELECT count(), ifNull(any(payout_id), 0)
+FROM transactions
+WHERE account = {account:String} AND payout_id IN (1, 2) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
 
 -- insertKilled
 INSERT INTO sync_runs_log
-SELECT * REPLACE ('killed' AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at, 'the process ended before the run did' AS error,
+SELECT * REPLACE ('killed' AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at,
+    'the process ended before the run did' AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
@@ -107,7 +115,8 @@ WHERE database = if({database:String} = '', currentDatabase(), {database:String}
 SELECT [ifNull(toString(`id`), ''), ifNull(toString(arrayStringConcat(arrayMap(x -> toString(x), `names`), ' ')), '')] FROM table LIMIT 1000001;
 
 -- countSeen of promotions
-SELECT (SELECT count() FROM promotions WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM promotions_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM promotions WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM promotions_latest WHERE account = {account:String});
 
 -- countTwice of promotions
 SELECT toUInt64(count() - uniqExact(id)) FROM promotions WHERE account = {account:String} AND id IN ('a', 'b');
@@ -122,7 +131,8 @@ SELECT DISTINCT account FROM
 ORDER BY account;
 
 -- countSeen of coupons
-SELECT (SELECT count() FROM coupons WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM coupons_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM coupons WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM coupons_latest WHERE account = {account:String});
 
 -- countTwice of coupons
 SELECT toUInt64(count() - uniqExact(id)) FROM coupons WHERE account = {account:String} AND id IN ('a', 'b');
@@ -137,7 +147,8 @@ SELECT DISTINCT account FROM
 ORDER BY account;
 
 -- countSeen of cashback_offers
-SELECT (SELECT count() FROM cashback_offers WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM cashback_offers_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM cashback_offers WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM cashback_offers_latest WHERE account = {account:String});
 
 -- countTwice of cashback_offers
 SELECT toUInt64(count() - uniqExact(id)) FROM cashback_offers WHERE account = {account:String} AND id IN ('a', 'b');
@@ -152,7 +163,8 @@ SELECT DISTINCT account FROM
 ORDER BY account;
 
 -- countSeen of transactions
-SELECT (SELECT count() FROM transactions WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM transactions_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM transactions WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM transactions_latest WHERE account = {account:String});
 
 -- countTwice of transactions
 SELECT toUInt64(count() - uniqExact(id)) FROM transactions WHERE account = {account:String} AND id IN ('a', 'b');
@@ -172,7 +184,8 @@ FROM transactions WHERE account = {account:String} AND isNotNull(toDate32(sold_a
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 
 -- countSeen of payouts
-SELECT (SELECT count() FROM payouts WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM payouts_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM payouts WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM payouts_latest WHERE account = {account:String});
 
 -- countTwice of payouts
 SELECT toUInt64(count() - uniqExact(id)) FROM payouts WHERE account = {account:String} AND id IN ('a', 'b');
@@ -187,7 +200,8 @@ SELECT DISTINCT account FROM
 ORDER BY account;
 
 -- countSeen of products
-SELECT (SELECT count() FROM products WHERE account = {account:String}), (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM products_latest WHERE account = {account:String});
+SELECT (SELECT count() FROM products WHERE account = {account:String}),
+    (SELECT countIf(synced_at > fromUnixTimestamp64Milli({to:Int64}, 'UTC')) FROM products_latest WHERE account = {account:String});
 
 -- countTwice of products
 SELECT toUInt64(count() - uniqExact(product_key)) FROM products WHERE account = {account:String} AND product_key IN ('a', 'b');
@@ -202,12 +216,14 @@ SELECT DISTINCT account FROM
 ORDER BY account;
 
 -- countOtherPrices of products
-SELECT count(), any(toString(p.product_key)) FROM (SELECT product_key, price FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0) AS p
+SELECT count(), any(toString(p.product_key)) FROM (SELECT product_key, price FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')
+    AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0) AS p
 INNER JOIN (SELECT product_key, argMax(price, _version) AS price FROM product_prices_latest WHERE account = {account:String} AND day = toDate32(now64(3, 'UTC')) GROUP BY product_key) AS h ON p.product_key = h.product_key
 WHERE p.price != h.price;
 
 -- countOtherPrices on a known day of products
-SELECT count(), any(toString(p.product_key)) FROM (SELECT product_key, price FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0) AS p
+SELECT count(), any(toString(p.product_key)) FROM (SELECT product_key, price FROM products_latest WHERE account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')
+    AND synced_at <= fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND _deleted = 0) AS p
 INNER JOIN (SELECT product_key, argMax(price, _version) AS price FROM product_prices_latest WHERE account = {account:String} AND day = toDate32(fromUnixTimestamp64Milli({server:Int64}, 'UTC')) GROUP BY product_key) AS h ON p.product_key = h.product_key
 WHERE p.price != h.price;
 
@@ -217,23 +233,28 @@ FROM product_prices WHERE account = {account:String} AND isNotNull(toDate32(day)
 GROUP BY on_day ORDER BY on_day DESC LIMIT {days:UInt32};
 
 -- selectSettlementRevisions, chosen: false
-SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, unit, payouts, text, at, id, source, line, by, note
 FROM settlement_revisions
 WHERE {account:String} IN ('', account)
 ORDER BY at, account, reference, revision, hash;
 
 -- selectSettlements, of a payout: false
-SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account)
 ORDER BY account, received_on DESC, reference;
 
 -- selectThreeWays, settled: false
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
+    outstanding, state, settlements, last_received_on
 FROM 
 (
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
+    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out,
+        toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
+        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state,
+        CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
     FROM payout_paid AS p
     GROUP BY account, payout_id, currency_code
 )
@@ -241,11 +262,14 @@ WHERE {account:String} IN ('', account)
 ORDER BY account, payout_id DESC, currency_code;
 
 -- selectThreeWays of a payout, settled: false
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
+    outstanding, state, settlements, last_received_on
 FROM 
 (
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out, toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state, CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
+    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out,
+        toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
+        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state,
+        CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
     FROM payout_paid AS p
     GROUP BY account, payout_id, currency_code
 )
@@ -253,25 +277,29 @@ WHERE {account:String} IN ('', account) AND payout_id = {payout:Int64}
 ORDER BY account, payout_id DESC, currency_code;
 
 -- selectSettlementRevisions, chosen: true
-SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency, payout_amount, unit, payouts, text, at, id, source, line, by, note
+SELECT account, reference, revision, hash, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, unit, payouts, text, at, id, source, line, by, note
 FROM settlement_revisions
 WHERE {account:String} IN ('', account) AND has(JSONExtract({references:String}, 'Array(String)'), reference)
 ORDER BY at, account, reference, revision, hash;
 
 -- selectSettlements, of a payout: true
-SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency, payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency,
+    payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account) AND has(payouts, {payout:Int64})
 ORDER BY account, received_on DESC, reference;
 
 -- selectThreeWays, settled: true
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
+    outstanding, state, settlements, last_received_on
 FROM payout_three_way
 WHERE {account:String} IN ('', account)
 ORDER BY account, payout_id DESC, currency_code;
 
 -- selectThreeWays of a payout, settled: true
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding, outstanding, state, settlements, last_received_on
+SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
+    outstanding, state, settlements, last_received_on
 FROM payout_three_way
 WHERE {account:String} IN ('', account) AND payout_id = {payout:Int64}
 ORDER BY account, payout_id DESC, currency_code;

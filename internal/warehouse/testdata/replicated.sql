@@ -2270,7 +2270,8 @@ FROM (
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e WHERE price IS NOT NULL AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_delta_0000000000004000800000000000a11e GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
@@ -2287,7 +2288,8 @@ FROM
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM 
         (
             SELECT *, leadInFrame(true) OVER (PARTITION BY account, product_key, day ORDER BY _version ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS replaced
@@ -2348,7 +2350,8 @@ FROM (
     FROM
     (
         SELECT day, product_key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
+            lagInFrame((toNullable(day), price, views)) OVER
+                (PARTITION BY account, product_key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
         FROM product_prices_latest FINAL WHERE account = {account:String} AND price IS NOT NULL AND product_key IN (SELECT product_key FROM product_prices_latest WHERE account = {account:String} GROUP BY product_key HAVING min(price) != max(price))
     )
     WHERE before.2 IS NOT NULL AND before.2 != price
@@ -2362,8 +2365,10 @@ ALTER TABLE product_price_changes_latest REPLACE PARTITION 'acme' FROM `dealhous
 
 -- compareDerived product_price_changes_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest FINAL WHERE account = {account:String} AND NOT (price = previous_price)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (price = previous_price)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM product_price_changes_latest FINAL WHERE account = {account:String} AND NOT (price = previous_price)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (price = previous_price)));
 
 -- countSame product_price_changes_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM product_price_changes_latest WHERE (account, day, product_key) IN (SELECT account, day, product_key FROM `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.product_price_changes_latest_delta_0000000000004000800000000000a11e);
@@ -3394,8 +3399,10 @@ ALTER TABLE transactions_keys REPLACE PARTITION 'acme' FROM `dealhouse_runs`.tra
 
 -- compareDerived transactions_keys
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_keys
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e);
@@ -3430,13 +3437,17 @@ SELECT count() FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800
 
 -- fill, the first load: true, transactions_live
 INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- fill, the first load: false, transactions_live
 INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
@@ -3459,8 +3470,10 @@ ALTER TABLE transactions_live REPLACE PARTITION 'acme' FROM `dealhouse_runs`.tra
 
 -- compareDerived transactions_live
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
 
 -- countSame transactions_live
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e);
@@ -3515,7 +3528,8 @@ SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.s
 FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e AS d
 INNER JOIN
 (
-    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed,
+        minIf(updated_at, status = 'DECLINED') AS declined
     FROM transactions_versions
     WHERE account = {account:String} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
     GROUP BY id
@@ -3528,7 +3542,8 @@ FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_decided
 INSERT INTO `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
-SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL),
+    if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM
 (
     SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
@@ -3549,8 +3564,10 @@ ALTER TABLE transactions_decided REPLACE PARTITION 'acme' FROM `dealhouse_runs`.
 
 -- compareDerived transactions_decided
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_decided
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_decided WHERE (account, id) IN (SELECT account, id FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e);
@@ -3630,8 +3647,10 @@ ALTER TABLE transactions_named REPLACE PARTITION 'acme' FROM `dealhouse_runs`.tr
 
 -- compareDerived transactions_named
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_named
 SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e);
@@ -3735,8 +3754,10 @@ ALTER TABLE sales_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.sales_la
 
 -- compareDerived sales_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sales_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e);
@@ -3794,7 +3815,11 @@ SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
     if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
     if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
     if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
+    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0)
+        AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
     greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -3851,8 +3876,10 @@ ALTER TABLE sale_retailers_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`
 
 -- compareDerived sale_retailers_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sale_retailers_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e);
@@ -3986,14 +4013,17 @@ SELECT assumeNotNull(payout) AS payout_id, id, last.sold_at, last.retailer_name,
 FROM
 (
     SELECT id, payout, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
-        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0)
+            AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
         if(empty(complete), first, complete[1]) AS stamped
     FROM
     (
         SELECT id,
-            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback, currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
+            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback,
+                currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
                 'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
-                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''), _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
+                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''),
+                _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
                 retailer_name String)'))) AS versions,
             versions[-1] AS last,
             versions[arrayLastIndex(v -> v._deleted != last._deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
@@ -4018,8 +4048,10 @@ ALTER TABLE payout_transactions_latest REPLACE PARTITION 'acme' FROM `dealhouse_
 
 -- compareDerived payout_transactions_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
 
 -- countSame payout_transactions_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_transactions_latest WHERE (account, payout_id, id) IN (SELECT account, payout_id, id FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e);
@@ -4092,8 +4124,10 @@ ALTER TABLE payout_moves_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.p
 
 -- compareDerived payout_moves_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
 
 -- countSame payout_moves_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e);
@@ -4212,8 +4246,10 @@ ALTER TABLE payout_sums_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.pa
 
 -- compareDerived payout_sums_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
 
 -- countSame payout_sums_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_sums_latest WHERE (account, payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT account, payout_id, quarters, currency_code, state, stamped_status, now_status FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e);
@@ -4300,7 +4336,8 @@ FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
 
 -- inspectDelta, with earlier versions: true
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
-    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions
+    WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
     countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),

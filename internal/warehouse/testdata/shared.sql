@@ -91,7 +91,8 @@ WHERE event != '' AND {receiver:String} IN ('', receiver)
 ORDER BY queued DESC, receiver LIMIT {limit:UInt64};
 
 -- selectReceivers
-SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'), maxIf(ended_at, state = 'sent'), countIf(state = 'sent'), countIf(state = 'dropped'),
+SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'),
+    maxIf(ended_at, state = 'sent'), countIf(state = 'sent'), countIf(state = 'dropped'),
     argMinIf(attempts, (queued, id), state = 'waiting'), argMinIf(error, (queued, id), state = 'waiting')
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver;
 
@@ -106,7 +107,8 @@ SELECT toUnixTimestamp64Micro(now64(6));
 
 -- selectInParts
 SELECT table FROM system.parts
-WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)}) GROUP BY table HAVING count() > 1 ORDER BY table;
+WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)})
+GROUP BY table HAVING count() > 1 ORDER BY table;
 
 -- selectState
 SELECT value, version FROM sync_state_log FINAL
@@ -158,7 +160,8 @@ SELECT greatest(toUInt64(toUnixTimestamp64Micro(now64(6))), max(greatest(last.ve
 FROM rejects_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- insertCounted
-INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last, published, counted, times, settled)
+INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at,
+    seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
     if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND outcome IN ('success', 'incomplete')), last, published),
     last.version,
@@ -204,7 +207,9 @@ ORDER BY read_at DESC, account, stream, run_id, page, key, field, reason, raw LI
 SELECT version(), timezone(),
     toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
     (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
-    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables
+    WHERE database = {database:String} AND match(name, '_(latest|versions|log)$')
+        AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
     (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'));
 
 -- selectServerID
@@ -213,10 +218,15 @@ SELECT toString(serverUUID());
 -- selectCluster
 SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
     (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
-    (SELECT count() FROM system.clusters WHERE cluster = {cluster:String} AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local));
+    (SELECT count() FROM system.clusters
+    WHERE cluster = {cluster:String}
+        AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local));
 
 -- checkGrant
 CHECK GRANT ALTER DELETE ON `dealhouse`.*;
+
+-- giveRights
+GRANT SELECT, ALTER DELETE ON `dealhouse`.* TO CURRENT_USER;
 
 -- syncReplica
 SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
@@ -225,11 +235,13 @@ SYSTEM SYNC REPLICA coupons_latest LIGHTWEIGHT;
 SELECT 1;
 
 -- deleteLaterMisses
-ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
+ALTER TABLE reference_misses_log DELETE
+WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli(1767225600000);
 
 -- selectStandings
 SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
-    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
+    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
+    last_run, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -244,10 +256,13 @@ FROM
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
-            groupArrayIf(started_at, faulty) AS faults_ever, argMaxIf(outcome, (started_at, version), faulty) AS fault, argMaxIf(error, (started_at, version), faulty) AS fault_error
+            groupArrayIf(started_at, faulty) AS faults_ever,
+            argMaxIf(outcome, (started_at, version), faulty) AS fault,
+            argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good, mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
+            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
+                mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
             FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
         )
         GROUP BY account, stream
@@ -289,7 +304,9 @@ ORDER BY account, stream;
 SELECT account, count() FROM payout_findings WHERE resolved_at IS NULL GROUP BY account;
 
 -- selectStorage
-SELECT (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()), (SELECT min(free_space) FROM system.disks);
+SELECT
+    (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()),
+    (SELECT min(free_space) FROM system.disks);
 
 -- selectLiveRows
 SELECT account, 'promotions' AS stream, count() AS live FROM promotions GROUP BY account
@@ -337,16 +354,21 @@ SELECT account, 'products' AS stream, count() AS rows FROM products_latest FINAL
 COMMENT 'How many rows each stream has, by account: the count of transactions without reading them';
 
 -- selectChecksBefore
-SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))), toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)), countIf(NOT holds), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))),
+    toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)),
+    countIf(NOT holds), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
     FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String})
-FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
+FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds
+    FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
 
 -- selectPresence
 SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
     FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectUnknownPayouts
-WITH (SELECT max(started_at) FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
+WITH
+    (SELECT max(started_at) FROM sync_runs
+    WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
 SELECT loaded, groupArray(1000)(key) FROM
 (
     SELECT n.key AS key FROM transactions_named AS n
@@ -413,7 +435,8 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectPayouts
-SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1, altered = 1, altered_columns, altered_before, altered_after,
+SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1,
+    altered = 1, altered_columns, altered_before, altered_after,
     altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
     transactions_late, at_stake, at_stake_confirmed, at_stake_declined, at_stake_pending, at_stake_other, at_stake_moved, at_stake_gone, at_stake_unexplained,
     CAST(total_transactions AS Nullable(Decimal(38, 6))), CAST(total_gmv AS Nullable(Decimal(38, 6))), CAST(aov AS Nullable(Decimal(38, 6))), CAST(total_cashback AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(declined_transactions AS Nullable(Decimal(38, 6))), CAST(pending_transactions AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(declined_gmv AS Nullable(Decimal(38, 6))), CAST(pending_gmv AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(declined_cashback AS Nullable(Decimal(38, 6))), CAST(pending_cashback AS Nullable(Decimal(38, 6))),
@@ -425,7 +448,8 @@ WHERE 1
 ORDER BY account, payout_id DESC;
 
 -- selectPayoutTransactions
-SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state,
+    stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
 FROM payout_transactions
 WHERE 1
@@ -438,13 +462,15 @@ WHERE 1
 GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code;
 
 -- selectPayoutOverdue
-SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
+SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(),
+    ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
 FROM payout_unpaid
 WHERE 1 AND age_seconds > {after:Int64}
 GROUP BY account, month, currency_code ORDER BY account, month, currency_code;
 
 -- selectPayouts, filtered
-SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1, altered = 1, altered_columns, altered_before, altered_after,
+SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1,
+    altered = 1, altered_columns, altered_before, altered_after,
     altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
     transactions_late, at_stake, at_stake_confirmed, at_stake_declined, at_stake_pending, at_stake_other, at_stake_moved, at_stake_gone, at_stake_unexplained,
     CAST(total_transactions AS Nullable(Decimal(38, 6))), CAST(total_gmv AS Nullable(Decimal(38, 6))), CAST(aov AS Nullable(Decimal(38, 6))), CAST(total_cashback AS Nullable(Decimal(38, 6))), CAST(confirmed_transactions AS Nullable(Decimal(38, 6))), CAST(declined_transactions AS Nullable(Decimal(38, 6))), CAST(pending_transactions AS Nullable(Decimal(38, 6))), CAST(confirmed_gmv AS Nullable(Decimal(38, 6))), CAST(declined_gmv AS Nullable(Decimal(38, 6))), CAST(pending_gmv AS Nullable(Decimal(38, 6))), CAST(confirmed_cashback AS Nullable(Decimal(38, 6))), CAST(declined_cashback AS Nullable(Decimal(38, 6))), CAST(pending_cashback AS Nullable(Decimal(38, 6))),
@@ -456,7 +482,8 @@ WHERE 1 AND account = {account:String} AND ifNull(end_date >= fromUnixTimestamp6
 ORDER BY account, payout_id DESC;
 
 -- selectPayoutTransactions, filtered
-SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state,
+    stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
 FROM payout_transactions
 WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND payout_id = {payout:Int64}
@@ -469,13 +496,15 @@ WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64
 GROUP BY account, payout_id, currency_code ORDER BY account, payout_id, currency_code;
 
 -- selectPayoutOverdue, filtered
-SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(), ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
+SELECT account, formatDateTime(assumeNotNull(sold_at), '%Y-%m') AS month, currency_code, count(),
+    ifNull(sum(cashback), 0), min(assumeNotNull(sold_at))
 FROM payout_unpaid
 WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND age_seconds > {after:Int64}
 GROUP BY account, month, currency_code ORDER BY account, month, currency_code;
 
 -- selectPayoutExceptions
-SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state, stamped_status, stamped_order_value, stamped_cashback, stamped_at,
+SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state,
+    stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake, unseen = 1
 FROM
 (
@@ -493,34 +522,44 @@ ORDER BY payout_id, abs(at_stake) DESC, id;
 
 -- selectChangeSums
 SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age,
-    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due,
+    sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (
-    SELECT currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before, payout_id, first_paid, listed_before, listed, cashback_before, cashback
+    SELECT currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before,
+    payout_id, first_paid, listed_before, listed, cashback_before, cashback
     FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN
     (
-        SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND least(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), ifNull(toUnixTimestamp64Milli(sold_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) < {to:Int64} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
+        SELECT cityHash64(id) FROM transactions_versions
+WHERE account = {account:String} AND least(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), ifNull(toUnixTimestamp64Milli(sold_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) < {to:Int64} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64})
         UNION ALL
-        SELECT cityHash64(id) FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '' AND (state IN ('moved', 'gone') OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
-        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))
+        SELECT cityHash64(id) FROM payout_transactions_latest FINAL WHERE account = {account:String} AND state != '' AND (state IN ('moved', 'gone') OR currency_code != currency_code_now
+    OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM transactions_versions
+        WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))
         UNION ALL
         SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids)
     ))
     UNION ALL
-    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days, sold_at, payout_id IS NULL AS sale, status_before, status, payout_id AS payout_id_before, payout_id,
+    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days, sold_at, payout_id IS NULL AS sale,
+        status_before, status, payout_id AS payout_id_before, payout_id,
         0 AS first_paid, payout_id IS NOT NULL AS listed_before, 1 AS listed, cashback_before, cashback
     FROM
     (
-        SELECT id, currency_code, sold_at, payout_id, 'PENDING' AS status_before, if(t.status = 'CONFIRMED', 'CONFIRMED', 'PENDING') AS status, ifNull(t.cashback, 0) AS cashback_before, cashback_before AS cashback
+        SELECT id, currency_code, sold_at, payout_id, 'PENDING' AS status_before,
+            if(t.status = 'CONFIRMED', 'CONFIRMED', 'PENDING') AS status, ifNull(t.cashback, 0) AS cashback_before,
+            cashback_before AS cashback
         FROM transactions AS t
         WHERE account = {account:String} AND payout_id IS NULL AND t.status != 'DECLINED' AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
         UNION ALL
         SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
         FROM payout_transactions_latest AS m FINAL
-        WHERE account = {account:String} AND state = 'changed' AND NOT (state IN ('moved', 'gone') OR currency_code != currency_code_now OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
-        (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL))) AND cityHash64(id) NOT IN
+        WHERE account = {account:String} AND state = 'changed' AND NOT (state IN ('moved', 'gone') OR currency_code != currency_code_now
+    OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM transactions_versions
+        WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL))) AND cityHash64(id) NOT IN
             (SELECT cityHash64(id) FROM payout_moves_latest FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
     )
     WHERE cityHash64(id) NOT IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), if(toUnixTimestamp64Milli(synced_at) > 1, toUnixTimestamp64Milli(synced_at), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))))) >= {from:Int64}))
@@ -530,7 +569,8 @@ ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 
 -- selectAllChangeSums
 SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age,
-    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due, sale = 1, status_before, status,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), addMonths(toStartOfMonth(sold_at + toIntervalDay(90)), 1)), 99)), 100)) AS due,
+    sale = 1, status_before, status,
     payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
     toInt64(count()), sum(cashback_before), sum(cashback)
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999, if(at < fromUnixTimestamp64Milli(2678400000, 'UTC'), 1, 9999999999999)]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
@@ -539,36 +579,47 @@ GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback
 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14;
 
 -- selectChanges
-SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+SELECT currency_code, late, sale = 1, status_before, status, payout_id_before IS NOT NULL,
+    payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
 FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))) >= {from:Int64}))
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC;
 
 -- selectEachChange
-SELECT currency_code, late, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status, payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
+SELECT currency_code, late, multiIf(isNull(days), 5, days <= 30, 0, days <= 60, 1, days <= 90, 2, days <= 120, 3, 4) AS age, sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1,
     listed_before = 1, listed = 1, cashback_before, cashback, id, at, seen_at, sold_at, retailer_name, payout_id
-FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days FROM transaction_changes WHERE account = {account:String})
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective, dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days
+    FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY id, currency_code, effective, sale DESC;
 
 -- selectUnpaidCohorts
-SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
+SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed,
+    toInt64(count()), sum(cell.4), sum(cell.5)
 FROM
 (
     SELECT currency, arrayJoin(arrayConcat(
-        arrayMap(c -> (due, toInt8(c.1), toUInt8(bitTest(c.2, 1)), reinterpret(bitShiftRight(c.2, 3), 'Decimal(18, 4)'), if(stamped != 0 AND stamped_at < toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000, paid, 0)), arrayFilter(c -> bitTest(c.2, 0), [(0, seen_0), (1, seen_1), (2, seen_2), (3, seen_3)])),
+        arrayMap(c -> (due, toInt8(c.1), toUInt8(bitTest(c.2, 1)), reinterpret(bitShiftRight(c.2, 3), 'Decimal(18, 4)'),
+            if(stamped != 0 AND stamped_at < toUnixTimestamp(toDateTime(addMonths(due, 1), 'UTC')) * 1000, paid, 0)), arrayFilter(c -> bitTest(c.2, 0), [(0, seen_0), (1, seen_1), (2, seen_2), (3, seen_3)])),
         if(stamped != 0, [(toDate(toStartOfMonth(fromUnixTimestamp64Milli(stamped_at, 'UTC'))), toInt8(-1), toUInt8(0), toDecimal64(0, 4), paid)], []))) AS cell
     FROM
     (
-        SELECT argMax(currency_code, _version) AS currency, argMax(month_due, _version) AS due, argMinIf(packed, _version, paid_out) AS stamped, argMinIf(changed, _version, paid_out) AS stamped_at,
-            reinterpret(bitShiftRight(stamped, 3), 'Decimal(18, 4)') AS paid, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -0), 'UTC')) * 1000) AS seen_0, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -1), 'UTC')) * 1000) AS seen_1, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -2), 'UTC')) * 1000) AS seen_2, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -3), 'UTC')) * 1000) AS seen_3
+        SELECT argMax(currency_code, _version) AS currency, argMax(month_due, _version) AS due,
+            argMinIf(packed, _version, paid_out) AS stamped, argMinIf(changed, _version, paid_out) AS stamped_at,
+            reinterpret(bitShiftRight(stamped, 3), 'Decimal(18, 4)') AS paid, argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -0), 'UTC')) * 1000) AS seen_0,
+            argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -1), 'UTC')) * 1000) AS seen_1,
+            argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -2), 'UTC')) * 1000) AS seen_2,
+            argMaxIf(packed, _version, changed < toUnixTimestamp(toDateTime(addMonths(month_due, -3), 'UTC')) * 1000) AS seen_3
         FROM
         (
-            SELECT id, currency_code, _version, addMonths(toStartOfMonth(assumeNotNull(sold_at) + toIntervalDay(90)), 1) AS month_due, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))) AS changed, payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != 'DECLINED' AS worth,
+            SELECT id, currency_code, _version, addMonths(toStartOfMonth(assumeNotNull(sold_at) + toIntervalDay(90)), 1) AS month_due, toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))) AS changed,
+                payout_id IS NOT NULL AS paid_out, _deleted = 0 AND status != 'DECLINED' AS worth,
                 reinterpretAsInt64(if(worth, ifNull(cashback, 0), 0)) * 8 + 4 + (status = 'CONFIRMED') * 2 + (worth AND NOT paid_out) AS packed
             FROM transactions_versions
-            WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+            WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')
+                AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
         )
         GROUP BY id
     )
@@ -600,17 +651,21 @@ HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf
 ORDER BY currency, due, sold, id;
 
 -- selectRecordVersions
-SELECT toString(id), synced_at, CAST(NULL AS Nullable(DateTime64(3, 'UTC'))), _deleted = 1, lower(hex(_hash)), toString(_run_id), toJSONString(CAST(tuple(id, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date, _extra) AS Tuple(id Int64, total_transactions Nullable(Int64), total_gmv Nullable(Decimal(18, 4)), aov Nullable(Decimal(18, 6)), total_cashback Nullable(Decimal(18, 4)), confirmed_transactions Nullable(Int64), declined_transactions Nullable(Int64), pending_transactions Nullable(Int64), confirmed_gmv Nullable(Decimal(18, 4)), declined_gmv Nullable(Decimal(18, 4)), pending_gmv Nullable(Decimal(18, 4)), confirmed_cashback Nullable(Decimal(18, 4)), declined_cashback Nullable(Decimal(18, 4)), pending_cashback Nullable(Decimal(18, 4)), start_date Nullable(DateTime64(3, 'UTC')), end_date Nullable(DateTime64(3, 'UTC')), _extra String)))
+SELECT toString(id), synced_at, CAST(NULL AS Nullable(DateTime64(3, 'UTC'))), _deleted = 1, lower(hex(_hash)), toString(_run_id),
+    toJSONString(CAST(tuple(id, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date, _extra) AS Tuple(id Int64, total_transactions Nullable(Int64), total_gmv Nullable(Decimal(18, 4)), aov Nullable(Decimal(18, 6)), total_cashback Nullable(Decimal(18, 4)), confirmed_transactions Nullable(Int64), declined_transactions Nullable(Int64), pending_transactions Nullable(Int64), confirmed_gmv Nullable(Decimal(18, 4)), declined_gmv Nullable(Decimal(18, 4)), pending_gmv Nullable(Decimal(18, 4)), confirmed_cashback Nullable(Decimal(18, 4)), declined_cashback Nullable(Decimal(18, 4)), pending_cashback Nullable(Decimal(18, 4)), start_date Nullable(DateTime64(3, 'UTC')), end_date Nullable(DateTime64(3, 'UTC')), _extra String)))
 FROM payouts_versions
 WHERE account = {account:String} AND id IN (SELECT CAST(arrayJoin({keys:Array(String)}) AS Int64))
 ORDER BY indexOf({keys:Array(String)}, toString(id)), _version, synced_at
-SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0, output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0;
+SETTINGS output_format_json_named_tuples_as_objects = 1, output_format_json_quote_64bit_integers = 0,
+    output_format_json_quote_decimals = 0, output_format_json_escape_forward_slashes = 0;
 
 -- selectRetired
 SELECT max(at), now64(3, 'UTC') FROM retention_log;
 
 -- neededRuns
-SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
+SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id
+    FROM sync_runs_log FINAL
+    GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
     LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
@@ -624,7 +679,9 @@ SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS ru
 -- selectOldRuns
 SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_id), needed) AS kept FROM
 (
-    SELECT account, stream, run_id, run_id IN (SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id FROM sync_runs_log FINAL GROUP BY account, stream, mode, outcome, isNull(watermark)
+    SELECT account, stream, run_id, run_id IN (SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id
+    FROM sync_runs_log FINAL
+    GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
     LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
@@ -642,10 +699,14 @@ HAVING runs > 0
 ORDER BY account, stream;
 
 -- deleteRuns
-ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome = 'running' AND (account, stream) IN (('acme', 'coupons')) AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
+ALTER TABLE sync_runs_log DELETE
+WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome = 'running' AND (account, stream) IN (('acme', 'coupons'))
+    AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
 
 -- deleteRuns, last
-ALTER TABLE sync_runs_log DELETE WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome != 'running' AND (account, stream) IN (('acme', 'coupons')) AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
+ALTER TABLE sync_runs_log DELETE
+WHERE started_at < fromUnixTimestamp64Milli(1, 'UTC') AND outcome != 'running' AND (account, stream) IN (('acme', 'coupons'))
+    AND toString(run_id) NOT IN ('', '00000000-0000-4000-8000-00000000a11e');
 
 -- selectOldRejects
 SELECT hex(sipHash128(account, stream, key, field, reason, raw_hash)) AS id FROM
@@ -702,6 +763,12 @@ SELECT DISTINCT account, stream FROM sync_state_log ORDER BY account, stream;
 
 -- selectSchemaState
 SELECT max(version), max(generation) FROM schema_migrations;
+
+-- backUpTo
+BACKUP DATABASE `dealhouse` TO Disk('backups', 'a');
+
+-- restoreFrom
+RESTORE DATABASE `dealhouse` FROM Disk('backups', 'a');
 
 -- selectTimeAfter sync_state_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};

@@ -1077,8 +1077,10 @@ ALTER TABLE transactions_keys DROP PARTITION 'acme';
 
 -- compareDerived transactions_keys
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_keys_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_keys
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_keys_delta_0000000000004000800000000000a11e);
@@ -1109,13 +1111,17 @@ SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
 
 -- fill, the first load: true, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e),
+    max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
 -- fill, the first load: false, transactions_live
 INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e),
+    max(version) + 1
 FROM transactions_live FINAL
 WHERE account = {account:String};
 
@@ -1141,8 +1147,10 @@ ALTER TABLE transactions_live DROP PARTITION 'acme';
 
 -- compareDerived transactions_live
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
 
 -- countSame transactions_live
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_live_delta_0000000000004000800000000000a11e);
@@ -1193,7 +1201,8 @@ SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.s
 FROM transactions_delta_0000000000004000800000000000a11e AS d
 INNER JOIN
 (
-    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed, minIf(updated_at, status = 'DECLINED') AS declined
+    SELECT id, minIf(updated_at, status = 'PENDING') AS pending, minIf(updated_at, status = 'CONFIRMED') AS confirmed,
+        minIf(updated_at, status = 'DECLINED') AS declined
     FROM transactions_versions
     WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
     GROUP BY id
@@ -1206,7 +1215,8 @@ FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- rebuild transactions_decided
 INSERT INTO transactions_decided_delta_0000000000004000800000000000a11e (account, id, retailer_id, currency_code, clicked_at, sold_at, confirmed_at, declined_at, version, _run_id)
-SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL),
+    if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM
 (
     SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
@@ -1230,8 +1240,10 @@ ALTER TABLE transactions_decided DROP PARTITION 'acme';
 
 -- compareDerived transactions_decided
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_decided_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_decided
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_decided WHERE (account, id) IN (SELECT account, id FROM transactions_decided_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_decided_delta_0000000000004000800000000000a11e);
@@ -1310,8 +1322,10 @@ ALTER TABLE transactions_named DROP PARTITION 'acme';
 
 -- compareDerived transactions_named
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named FINAL WHERE account = {account:String}))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_named_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String}));
 
 -- countSame transactions_named
 SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM transactions_named_delta_0000000000004000800000000000a11e);
@@ -1414,8 +1428,10 @@ ALTER TABLE sales_latest DROP PARTITION 'acme';
 
 -- compareDerived sales_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sales_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sales_latest_delta_0000000000004000800000000000a11e);
@@ -1469,7 +1485,11 @@ SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
     if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
     if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
     if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0) AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0) AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0) AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0) AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
+    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0)
+        AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0)
+        AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
     greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
 FROM
 (
@@ -1529,8 +1549,10 @@ ALTER TABLE sale_retailers_latest DROP PARTITION 'acme';
 
 -- compareDerived sale_retailers_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
 
 -- countSame sale_retailers_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
@@ -1660,14 +1682,17 @@ SELECT assumeNotNull(payout) AS payout_id, id, last.sold_at, last.retailer_name,
 FROM
 (
     SELECT id, payout, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
-        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0) AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
+        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0)
+            AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
         if(empty(complete), first, complete[1]) AS stamped
     FROM
     (
         SELECT id,
-            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback, currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
+            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback,
+                currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
                 'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
-                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''), _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
+                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''),
+                _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
                 retailer_name String)'))) AS versions,
             versions[-1] AS last,
             versions[arrayLastIndex(v -> v._deleted != last._deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
@@ -1695,8 +1720,10 @@ ALTER TABLE payout_transactions_latest DROP PARTITION 'acme';
 
 -- compareDerived payout_transactions_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest FINAL WHERE account = {account:String} AND NOT (state = '')))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_transactions_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (state = '')));
 
 -- countSame payout_transactions_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_transactions_latest WHERE (account, payout_id, id) IN (SELECT account, payout_id, id FROM payout_transactions_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_transactions_latest_delta_0000000000004000800000000000a11e);
@@ -1768,8 +1795,10 @@ ALTER TABLE payout_moves_latest DROP PARTITION 'acme';
 
 -- compareDerived payout_moves_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_moves_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (empty(payout_ids))));
 
 -- countSame payout_moves_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_moves_latest WHERE (account, id) IN (SELECT account, id FROM payout_moves_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_moves_latest_delta_0000000000004000800000000000a11e);
@@ -1887,8 +1916,10 @@ ALTER TABLE payout_sums_latest DROP PARTITION 'acme';
 
 -- compareDerived payout_sums_latest
 SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*))))) FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
+    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)))
+    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
+        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM payout_sums_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (stamped_n = 0)));
 
 -- countSame payout_sums_latest
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_sums_latest WHERE (account, payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT account, payout_id, quarters, currency_code, state, stamped_status, now_status FROM payout_sums_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
@@ -2059,7 +2090,8 @@ FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- inspectDelta, with earlier versions: true
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
-    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions
+    WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
     countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
@@ -2084,7 +2116,8 @@ WHERE account = {account:String} AND n.stream IN
     AND (stream, id) NOT IN
     (
         SELECT stream, id FROM reference_misses_log
-        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64}) AND asked_at <= now64(3) + toIntervalMillisecond(60000)
+        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
+            AND asked_at <= now64(3) + toIntervalMillisecond(60000)
     )
 GROUP BY stream, id
 ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id

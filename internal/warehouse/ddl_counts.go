@@ -16,7 +16,7 @@ func createStreamCounts() string {
 		if s.OrderedBy != "" {
 			query = "SELECT account, $stream AS stream, toUInt64(live) AS rows FROM $live FINAL WHERE live > 0"
 		}
-		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": s.Name + "_latest",
+		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": latestTable(s),
 			"live": liveTable(s)}))
 	}
 	return createViewAs("stream_counts", []column{

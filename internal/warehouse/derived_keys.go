@@ -24,10 +24,10 @@ func keysOf(s *catalog.Stream) derived {
 	columns := []column{accountColumn}
 	columns = append(columns, keyColumns(s)...)
 	f := s.Fields[s.OrderField()]
-	columns = append(columns, column{f.Column, f.ColumnType(), "Where the row is in " + s.Name + "_latest"},
-		column{"_hash", "FixedString(16)", "As in " + s.Name + "_latest"},
-		column{"_version", "UInt128", "As in " + s.Name + "_latest"},
-		column{"_deleted", "UInt8", "As in " + s.Name + "_latest; 0 or 1"},
+	columns = append(columns, column{f.Column, f.ColumnType(), "Where the row is in " + latestTable(s)},
+		column{"_hash", "FixedString(16)", "As in " + latestTable(s)},
+		column{"_version", "UInt128", "As in " + latestTable(s)},
+		column{"_deleted", "UInt8", "As in " + latestTable(s) + "; 0 or 1"},
 		column{"_ahead", "Int64", "updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt"})
 	insert := func(x script, into, from string) []string {
 		return []string{x.render(`INSERT INTO $into ($columns)
@@ -39,7 +39,7 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 		table: keysTable(s), once: true,
 		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)",
 			"(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
-			"Storage beside "+s.Name+"_latest: what a run compares its rows with"),
+			"Storage beside "+latestTable(s)+": what a run compares its rows with"),
 		fill: func(x script, delta string, _ bool) []string { return insert(x, delta, x.names["delta"]) },
 		rebuild: func(x script, into string) []string {
 			return insert(x, into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved",
@@ -69,10 +69,12 @@ func liveOf(s *catalog.Stream) derived {
 	return derived{
 		table: liveTable(s),
 		create: createTable(liveTable(s), columns, "ReplacingMergeTree(version)", "account",
-			"Storage beside "+s.Name+"_latest: how many rows readers see"),
+			"Storage beside "+latestTable(s)+": how many rows readers see"),
 		fill: func(x script, delta string, _ bool) []string {
 			return []string{x.render(`INSERT INTO $into (account, live, version)
-SELECT {account:String}, sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM $delta) - (SELECT toInt64(countIf($live_before)) FROM $changes), max(version) + 1
+SELECT {account:String},
+    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM $delta) - (SELECT toInt64(countIf($live_before)) FROM $changes),
+    max(version) + 1
 FROM $live FINAL
 WHERE account = {account:String}`, parts{"into": delta, "live_before": isLive, "live": liveTable(s)})}
 		},

@@ -22,7 +22,7 @@ func createLookup(s *catalog.Stream, column string) string {
 		"As "+s.Name+", those of one "+column+", which is given as the parameter: reads few rows",
 		sql(`SELECT $columns
 FROM $stream
-WHERE $key GLOBAL IN (SELECT $key FROM ${stream}_latest WHERE $column = {$column:$type}) AND identity($column) = {$column:$type}`,
-			parts{"columns": joinNames(viewColumns(s)), "stream": s.Name, "key": keyNames(s), "column": column,
-				"type": bareType(s.Fields[i])}))
+WHERE $key GLOBAL IN (SELECT $key FROM $latest WHERE $column = {$column:$type}) AND identity($column) = {$column:$type}`,
+			parts{"columns": joinNames(viewColumns(s)), "stream": s.Name, "latest": latestTable(s), "key": keyNames(s),
+				"column": column, "type": bareType(s.Fields[i])}))
 }

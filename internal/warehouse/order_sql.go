@@ -21,6 +21,11 @@ func sortingColumns(s *catalog.Stream) string {
 	return "account, " + keyNames(s)
 }
 
+// latestTable returns the name of the table of the current rows of a stream, and versionsTable that of all versions of
+// them. Only a stream with a history has the second one.
+func latestTable(s *catalog.Stream) string   { return s.Name + "_latest" }
+func versionsTable(s *catalog.Stream) string { return s.Name + "_versions" }
+
 // stagingTable returns the name of the staging table of a stream.
 //
 // The name changes whenever a stream is stored in a new way that older binaries cannot maintain. They then find no

@@ -76,7 +76,8 @@ SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.s
 FROM $delta AS d
 INNER JOIN
 (
-    SELECT id, minIf(updated_at, status = $pending) AS pending, minIf(updated_at, status = $confirmed) AS confirmed, minIf(updated_at, status = $declined) AS declined
+    SELECT id, minIf(updated_at, status = $pending) AS pending, minIf(updated_at, status = $confirmed) AS confirmed,
+        minIf(updated_at, status = $declined) AS declined
     FROM $versions
     WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
     GROUP BY id
@@ -88,7 +89,8 @@ WHERE first_confirmed > first_pending OR first_declined > first_pending`, decisi
 // version of a transaction is not the current one, it belongs to a run that is about to be published, which brings its
 // own decisions. Parameter: account.
 const insertAllDecisions = `INSERT INTO $into ($columns)
-SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL), if(declined > pending AND NOT gone, declined, NULL), newest, row.5
+SELECT account, v.id, row.1, row.2, row.3, row.4, if(confirmed > pending AND NOT gone, confirmed, NULL),
+    if(declined > pending AND NOT gone, declined, NULL), newest, row.5
 FROM
 (
     SELECT account, id, argMax((retailer_id, currency_code, clicked_at, sold_at, _run_id), _version) AS row,
