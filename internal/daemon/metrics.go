@@ -83,7 +83,7 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 			"Deals that transactions refer to and no list contains, requested by their own address.", "account", "stream",
 			"outcome"),
 	}
-	for _, signal := range []string{SignalLineage, signalTraces, signalMetrics} {
+	for _, signal := range []string{SignalLineage, SignalTraces, SignalMetrics} {
 		m.lost.WithLabelValues(signal)
 	}
 	gauge("dealhouse_build_info", "Always 1; the labels say which build this is.", "version", "revision", "goversion",
@@ -167,8 +167,8 @@ func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64)
 // What is sent to other systems: values of the label signal.
 const (
 	SignalLineage = "lineage"
-	signalTraces  = "traces"
-	signalMetrics = "metrics"
+	SignalTraces  = "traces"
+	SignalMetrics = "metrics"
 )
 
 // Lost counts messages of a signal that did not arrive.
