@@ -71,7 +71,7 @@ func (c runsCommand) run(ctx context.Context, a *app) error {
 			return err
 		}
 		if len(records) == 0 {
-			if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+			if err := service.UnknownAccount(ctx, cfg, w, filter.Account); err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,7 @@ func ofQueries() []statement {
 		{"selectPayoutCurrencies", selectPayoutCurrencies([]int64{1, 2})},
 		{"selectAcknowledgements", selectAcknowledgements}, {"selectPayoutsEnded", selectPayoutsEnded},
 		{"selectPayoutsPaid", selectPayoutsPaid},
-		{"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
+		{"selectAnyOfAccount", selectAnyOfAccount}, {"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
 		{"selectLatestChecks", selectLatestChecks},
 		{"countNaming", countNaming([]string{"1", "2"})},
 		{"insertKilled", insertKilled},

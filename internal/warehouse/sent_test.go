@@ -326,6 +326,8 @@ func everyQuestion(t *testing.T, w *Warehouse) {
 	must(t, err)
 	_, err = w.RecoverAll(ctx)
 	must(t, err)
+	_, err = w.HasAccount(ctx, "acme")
+	must(t, err)
 	_, err = w.HasFindings(ctx, "acme")
 	must(t, err)
 	_, err = w.RecordFindings(ctx, "acme", []Finding{{"acme", "missing", "1", "test"}})

@@ -85,6 +85,16 @@ func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
 // StreamID names one stream of one account.
 type StreamID struct{ Account, Stream string }
 
+// HasAccount reports whether the warehouse has anything of an account: a run, or a settlement. An account that has rows
+// has runs, too: those that say how its streams stand are kept for good.
+func (r Reader) HasAccount(ctx context.Context, account string) (bool, error) {
+	var n uint64
+	if err := r.conn.QueryRow(ctx, selectAnyOfAccount, named("account", account)).Scan(&n); err != nil {
+		return false, fmt.Errorf("reading whether there is anything of account %s: %w", account, err)
+	}
+	return n > 0, nil
+}
+
 // LiveRows counts the rows that people see now, of each stream of each account that has any.
 func (r Reader) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {
 	rows, err := r.readOnly.Query(ctx, selectLiveRows())

@@ -65,6 +65,15 @@ ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 	})
 }
 
+// selectAnyOfAccount says whether there is anything of an account: it counts 1 row or none. Parameter: account.
+const selectAnyOfAccount = `SELECT count() FROM
+(
+    SELECT 1 FROM sync_runs_log WHERE account = {account:String}
+    UNION ALL
+    SELECT 1 FROM settlements_log WHERE account = {account:String}
+    LIMIT 1
+)`
+
 // selectLiveRows counts the rows of the view of each stream.
 func selectLiveRows() string {
 	var counts []string

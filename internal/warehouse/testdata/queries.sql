@@ -75,6 +75,15 @@ ORDER BY id;
 -- selectPayoutsPaid
 SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
 
+-- selectAnyOfAccount
+SELECT count() FROM
+(
+    SELECT 1 FROM sync_runs_log WHERE account = {account:String}
+    UNION ALL
+    SELECT 1 FROM settlements_log WHERE account = {account:String}
+    LIMIT 1
+);
+
 -- selectAnySettlement
 SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1);
 
