@@ -19,7 +19,7 @@ func ofQueries() []statement {
 		{"selectAnyFinding", selectAnyFinding},
 		{"selectEarlierAction", selectEarlierAction}, {"selectActions", selectActions(goldenLimit)},
 		{"selectPayoutCurrencies", selectPayoutCurrencies([]int64{1, 2})},
-		{"selectAcknowledgements", selectAcknowledgements}, {"selectPayoutsEnded", selectPayoutsEnded},
+		{"selectAcknowledgements", selectAcknowledgements},
 		{"selectPayoutsPaid", selectPayoutsPaid},
 		{"selectAnyOfAccount", selectAnyOfAccount}, {"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
 		{"selectLatestChecks", selectLatestChecks},

@@ -67,11 +67,6 @@ FROM payout_acknowledgements
 WHERE {account:String} IN ('', account)
 ORDER BY at DESC, account, payout_id, kind, currency_code;
 
--- selectPayoutsEnded
-SELECT id FROM payouts
-WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id;
-
 -- selectPayoutsPaid
 SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
 

@@ -552,6 +552,13 @@ FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS l
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY id, currency_code, effective, sale DESC;
 
+-- selectPayoutsOf
+SELECT DISTINCT assumeNotNull(payout_id) AS payout
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))) >= {from:Int64}))
+WHERE effective >= {from:Int64} AND effective < {to:Int64} AND sale = 0 AND late = 0 AND payout_id_before IS NULL AND payout_id IS NOT NULL
+    AND status != 'DECLINED' AND cashback != 0 AND (listed = 1 OR listed_before = 1)
+ORDER BY payout;
+
 -- selectUnpaidCohorts
 SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed, toInt64(count()), sum(cell.4), sum(cell.5)
 FROM
