@@ -21,10 +21,11 @@ func ofQueries() []statement {
 		{"selectPayoutCurrencies", selectPayoutCurrencies([]int64{1, 2})},
 		{"selectAcknowledgements", selectAcknowledgements},
 		{"selectPayoutsPaid", selectPayoutsPaid},
-		{"selectAnyOfAccount", selectAnyOfAccount}, {"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
+		{"selectAnyOfAccount", selectAnyOfAccount},
+		{"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
 		{"selectLatestChecks", selectLatestChecks},
 		{"countNaming", countNaming([]string{"1", "2"})},
-		{"insertKilled", insertKilled},
+		{"insertKilled", insertKilled}, {"selectLeases", selectLeases}, {"selectStillRunning", selectStillRunning},
 		{"selectColumnsOf", selectColumnsOf},
 		{"selectAsText", selectAsText("table", []column{{name: "id", typ: "Int64"}, {name: "names", typ: "Array(String)"}})},
 	}

@@ -28,7 +28,7 @@ const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeIni
 // are planned once. A name that stands for an expression is planned again wherever it is used.
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
-    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
+    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_run_id, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -41,12 +41,12 @@ FROM
             maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
-            argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+            argMax(run_id, started_at) AS last_run_id, argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
             groupArrayIf(started_at, faulty) AS faults_ever, argMaxIf(outcome, (started_at, version), faulty) AS fault, argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good, mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good, mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
             FROM sync_runs_log FINAL WHERE $fresh
         )
         GROUP BY account, stream
@@ -98,7 +98,7 @@ func selectRuns(f RunFilter) string {
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error`
 	if f.Brief {
-		columns = "account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read"
+		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
 	}
 	if f.WholeLooks {
 		modes = " AND " + wholeLooks

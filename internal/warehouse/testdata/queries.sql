@@ -103,6 +103,12 @@ FROM
     WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
 );
 
+-- selectLeases
+SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'lease' AND value != '';
+
+-- selectStillRunning
+SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = 'running' AND has({runs:Array(String)}, toString(run_id));
+
 -- selectColumnsOf
 SELECT name, type FROM system.columns
 WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;

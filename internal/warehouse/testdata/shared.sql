@@ -229,7 +229,7 @@ ALTER TABLE reference_misses_log DELETE WHERE account = {account:String} AND str
 
 -- selectStandings
 SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
-    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_outcome, last_error, last_waiting,
+    ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure, last_run, last_run_id, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -242,12 +242,12 @@ FROM
             maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
-            argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
+            argMax(run_id, started_at) AS last_run_id, argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
             groupArrayIf(started_at, faulty) AS faults_ever, argMaxIf(outcome, (started_at, version), faulty) AS fault, argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good, mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good, mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
             FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
         )
         GROUP BY account, stream
@@ -261,7 +261,7 @@ LEFT JOIN
 ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
 
 -- selectRunSpans
-SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
+SELECT account, stream, mode, outcome, started_at, finished_at, run_id FROM sync_runs
 WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
     AND (isNull(finished_at) AND outcome = 'running' OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
 ORDER BY started_at DESC, account, stream LIMIT 6;
@@ -402,7 +402,7 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true, brief
-SELECT account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
