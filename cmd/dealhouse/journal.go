@@ -76,7 +76,7 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 		j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
 		switch {
 		case errors.Is(err, report.ErrMonthDraft):
-			if unknown := service.UnknownAccount(cfg, account); unknown != nil {
+			if unknown := service.UnknownAccount(ctx, cfg, w, account); unknown != nil {
 				return unknown
 			}
 			return usageError{err}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -133,6 +132,11 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if err := w.CheckSchema(ctx); err != nil {
 		return err
 	}
+	if c.Action.Action != warehouse.ActionResume { // a pause can be ended whatever is known of its account
+		if err := service.UnknownAccount(ctx, cfg, w, c.Account); err != nil {
+			return err
+		}
+	}
 	acted, err := daemon.Ask(ctx, w, c.Action)
 	if err != nil {
 		return err
@@ -140,8 +144,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	return printActed(a.stdout, acted)
 }
 
-// complete fills in who asks and, if there is only one account, that account. An account or stream that is not
-// configured is a mistake, except when a pause is ended: the account may have been configured before.
+// complete fills in who asks and, if there is only one account, that account.
 func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)
@@ -156,8 +159,6 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 		c.Account = names[0]
 	case c.Account == "":
 		return usagef("say which account: --account")
-	case c.Action.Action != warehouse.ActionResume && !slices.Contains(names, c.Account):
-		return service.UnknownAccount(cfg, c.Account)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon/client"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -82,6 +83,9 @@ func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error
 	}
 	if c.Action.Action != warehouse.ActionReload {
 		if err := c.complete(a, cfg); err != nil {
+			return err
+		}
+		if err := service.Unconfigured(cfg, c.Account); err != nil { // a daemon loads only what is configured
 			return err
 		}
 	}

@@ -339,6 +339,38 @@ func TestInterruptedSync(t *testing.T) {
 	}
 }
 
+// A sync that was killed is shown as killed at once, and not only when its stream is loaded again.
+func TestKilledSync(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.migrated(t)
+	reached := make(chan struct{}, 100)
+	b.sim.SetBefore(func(r *http.Request) {
+		if r.URL.Query().Has("cursor") {
+			reached <- struct{}{}
+			<-r.Context().Done()
+		}
+	})
+	p := start(t, b.env, "sync", "transactions", "--full", "--account", "acme", "--config", b.config)
+	p.reaches(t, reached)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	b.sim.SetBefore(nil)
+	defer engineTurn(t)()
+	defer hold(t, b.dir)()
+	for _, command := range [][]string{{"runs", "--limit", "1"}, {"runs", "--limit", "1", "-o", "json"}, {"status"}} {
+		got := b.call(t, command...)
+		got.shows(t, "killed", "the process ended before the run did")
+		if strings.Contains(got.out, "running") {
+			t.Errorf("%v shows what is dead as running:\n%s", command, got.out)
+		}
+	}
+	b.call(t, "sync", "transactions", "--account", "acme").want(t, 0)
+	b.call(t, "runs", "--limit", "2").shows(t, "killed", "success")
+}
+
 // Two syncs at once into one embedded warehouse: the second waits for the first, and both end well. For wide samples:
 // TestCommandsBesideSync has a sync that waits for another.
 func TestTwoSyncsOfOneFolder(t *testing.T) {

@@ -160,8 +160,8 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return orOldSchema(err)
 	}
 	if len(r.Accounts()) == 0 {
-		if err := service.UnknownAccount(cfg, f.Account); err != nil {
-			return err
+		if err := service.UnknownAccount(ctx, cfg, w, f.Account); err != nil {
+			return orOldSchema(err)
 		}
 	}
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {

@@ -173,7 +173,7 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	if len(found) == 0 {
-		if err := service.UnknownAccount(cfg, f.Account); err != nil {
+		if err := service.UnknownAccount(ctx, cfg, w, f.Account); err != nil {
 			return err
 		}
 		if !c.all && c.runID == "" {

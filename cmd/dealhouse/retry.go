@@ -86,7 +86,7 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	if len(open) == 0 {
-		if err := service.UnknownAccount(cfg, f.Account); err != nil {
+		if err := service.UnknownAccount(ctx, cfg, w, f.Account); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,10 @@ until that is certain.
 
 The outcome is success; incomplete, if the list changed while it was read (what was read is loaded, some rows
 may be missing, and the next run reads them); failed; guarded, if a guard stopped the run and a person must
-look; killed, if its process died; stopped, by a signal or an operator; or running. Times are UTC.`
+look; killed, if its process died; stopped, by a signal or an operator; or running. Times are UTC.
+
+If the process died on another machine, the run is shown as running until its stream is loaded again: nobody
+here can tell that it is not merely slow. The view sync_runs has every killed run as running until then.`
 
 const runsExample = `  dealhouse runs
   dealhouse runs --account acme --stream transactions --limit 100
@@ -71,7 +74,7 @@ func (c runsCommand) run(ctx context.Context, a *app) error {
 			return err
 		}
 		if len(records) == 0 {
-			if err := service.UnknownAccount(cfg, filter.Account); err != nil {
+			if err := service.UnknownAccount(ctx, cfg, w, filter.Account); err != nil {
 				return err
 			}
 		}

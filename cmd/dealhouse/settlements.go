@@ -74,7 +74,7 @@ func printSettlements(ctx context.Context, a *app, account string, format output
 			return err
 		}
 		if len(t.Payouts)+len(t.Settlements) == 0 {
-			if err := service.UnknownAccount(cfg, account); err != nil {
+			if err := service.UnknownAccount(ctx, cfg, w, account); err != nil {
 				return err
 			}
 		}
@@ -194,11 +194,6 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if c.account == "" && len(cfg.Accounts) == 1 {
 		c.account = cfg.Accounts[0].Name
 	}
-	if c.account != "" {
-		if err := service.UnknownAccount(cfg, c.account); err != nil {
-			return err
-		}
-	}
 	var file io.Reader
 	source := cfg.Finance.Settlements
 	switch {
@@ -220,6 +215,9 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := service.UnknownAccount(ctx, cfg, w, c.account); err != nil {
+		return orOldSchema(err)
+	}
 	rows, err := c.read(ctx, w, cfg, file, source)
 	if err != nil {
 		return orRefused(err)
@@ -254,10 +252,18 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 	if err != nil {
 		return nil, err
 	}
+	unknown := map[string]error{"": nil}
 	for _, r := range rows {
-		if r.Account != "" && service.UnknownAccount(cfg, r.Account) != nil {
+		if _, looked := unknown[r.Account]; !looked {
+			unknown[r.Account] = service.UnknownAccount(ctx, cfg, w, r.Account)
+		}
+		switch err := unknown[r.Account]; {
+		case is[service.SettingError](err):
 			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account",
-				Text: fmt.Sprintf("is %q, which is not in the configuration", visible.Line(r.Account))})
+				Text: fmt.Sprintf("is %q, which is neither in the configuration nor in the warehouse",
+					visible.Line(r.Account))})
+		case err != nil:
+			return nil, err
 		}
 	}
 	if len(problems) > 0 {

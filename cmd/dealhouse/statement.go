@@ -136,7 +136,7 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format output.For
 			return err
 		}
 		if s.CompleteTo.IsZero() {
-			if err := service.UnknownAccount(cfg, account); err != nil {
+			if err := service.UnknownAccount(ctx, cfg, w, account); err != nil {
 				return err
 			}
 		}

@@ -139,6 +139,73 @@ func TestThreeWay(t *testing.T) {
 	}
 	checkThreeWayOutputs(t, all)
 	x.payoutsAreParts(t)
+	// They are for sales of November, and are listed in the month that pays them out.
+	now := x.Now().UTC()
+	paid := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for month, want := range map[time.Time]int{paid: 16, time.Date(2025, 11, 1, 0, 0, 0, 0, time.UTC): 0} {
+		if n := x.monthMatches(t, month, 0); n != want {
+			t.Errorf("%d payouts in %s, want %d", n, month.Format("2006-01"), want)
+		}
+	}
+}
+
+// monthMatches compares the payouts of a month with its statement: they are those of its entry "paid out", and come to
+// the same amounts. It returns how many there are. tolerated is the number of currencies in which the amounts may
+// differ.
+func (x *world) monthMatches(t *testing.T, month time.Time, tolerated int) int {
+	t.Helper()
+	three, err := MonthThreeWay(t.Context(), x.w, "acme", month)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewStatement(t.Context(), x.w, "acme", month)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, of := map[int64]bool{}, map[int64]bool{}
+	sums := map[string]decimal.Decimal{}
+	for _, p := range three.Payouts {
+		listed[p.Payout] = true
+		sums[p.Currency] = sums[p.Currency].Add(p.PaidOut)
+	}
+	err = EachBehind(t.Context(), x.w, "acme", month, Figure{Of: string(finance.PaidOut)}, func(b Behind) error {
+		of[*b.Payout] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range of {
+		if !listed[id] && slices.ContainsFunc(x.threeWays(t), func(p warehouse.ThreeWay) bool { return p.Payout == id }) {
+			t.Errorf("%s: payout %d is paid out by the statement, and is not listed", month.Format("2006-01"), id)
+		}
+	}
+	for id := range listed {
+		if !of[id] {
+			t.Errorf("%s: payout %d is listed, and the statement does not pay it out", month.Format("2006-01"), id)
+		}
+	}
+	for _, c := range s.Currencies {
+		for _, e := range c.Entries {
+			if e.Event != finance.PaidOut || e.Paid.Equal(sums[c.Currency]) {
+				continue
+			}
+			if tolerated--; tolerated < 0 {
+				t.Errorf("%s: payouts of %s %s are listed, the statement pays out %s", month.Format("2006-01"), c.Currency,
+					sums[c.Currency], e.Paid)
+			}
+		}
+	}
+	return len(listed)
+}
+
+func (x *world) threeWays(t *testing.T) []warehouse.ThreeWay {
+	t.Helper()
+	all, err := x.w.ThreeWays(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // states compares payouts as text: state: paid out = received + the other parts.

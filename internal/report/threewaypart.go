@@ -41,11 +41,15 @@ func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string,
 	return t, err
 }
 
-// MonthThreeWay returns the part of NewThreeWay that is about a month: the payouts whose periods ended in it, with all
-// their settlements, and the settlements of this month that belong to no known payout.
+// MonthThreeWay returns the part of NewThreeWay that is about a month: the payouts that its statement pays out, with
+// all their settlements, and the settlements of this month that belong to no known payout.
 func MonthThreeWay(ctx context.Context, w *warehouse.Warehouse, account string, month time.Time) (ThreeWay, error) {
 	end := month.AddDate(0, 1, 0)
-	ids, err := w.PayoutsEnded(ctx, account, month, end)
+	closes, err := w.Closes(ctx, account)
+	if err != nil {
+		return ThreeWay{}, err
+	}
+	ids, err := w.PayoutsOf(ctx, account, month, end, closes)
 	if err != nil {
 		return ThreeWay{}, err
 	}

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/warehouse"
 	"dealhouse/internal/wording"
 )
 
@@ -94,9 +96,25 @@ func AccountNames(cfg *config.Config) []string {
 	return names
 }
 
-// UnknownAccount returns a SettingError if no account of that name is configured. It is for the case that no rows were
-// found: an account that is no longer configured still has rows. name may be empty.
-func UnknownAccount(cfg *config.Config, name string) error {
+// UnknownAccount returns a SettingError if no account of that name is configured and the warehouse knows none either:
+// an account that is no longer configured, or not on this machine, still has runs and rows. name may be empty.
+func UnknownAccount(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, name string) error {
+	unconfigured := Unconfigured(cfg, name)
+	if unconfigured == nil {
+		return nil
+	}
+	known, err := w.HasAccount(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case known:
+		return nil
+	}
+	return settingf("%w, and the warehouse has no rows of a former account with that name", unconfigured)
+}
+
+// Unconfigured returns a SettingError if no account of that name is configured. name may be empty.
+func Unconfigured(cfg *config.Config, name string) error {
 	if _, configured := cfg.Account(name); configured || name == "" {
 		return nil
 	}
@@ -104,7 +122,7 @@ func UnknownAccount(cfg *config.Config, name string) error {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	return settingf("there is no account %q in the configuration: it has %s, and the warehouse has no rows of a former account with that name", name, wording.List(names))
+	return settingf("there is no account %q in the configuration: it has %s", name, wording.List(names))
 }
 
 // StreamName is a stream's name with the hyphens that the API's paths have replaced.

@@ -84,6 +84,17 @@ func (r Reader) EachChangeInOrder(ctx context.Context, account string, from, to 
 	return nil
 }
 
+// PayoutsOf returns the payouts that the statement of a month pays out: those of the changes of finance.PaidOut.
+func (r Reader) PayoutsOf(ctx context.Context, account string, from, to time.Time, closes []Close) ([]int64, error) {
+	rows, err := r.retrying.Query(ctx, selectPayoutsOf(closes), named("account", account),
+		named("from", fmt.Sprint(from.UnixMilli())), named("to", fmt.Sprint(to.UnixMilli())))
+	all, err := scanned(rows, err, only[int64])
+	if err != nil {
+		return nil, fmt.Errorf("reading which payouts of account %s were paid out in a month: %w", account, err)
+	}
+	return all, nil
+}
+
 // Closes returns the closed months of an account, the earliest first.
 func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
 	rows, err := r.retrying.Query(ctx, selectCloses, named("account", account))

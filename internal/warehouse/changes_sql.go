@@ -30,6 +30,18 @@ WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY effective, id, sale DESC`, parts{"effective": effective(closes), "since": changedSince(closes)})
 }
 
+// selectPayoutsOf selects the payouts that an account's transactions entered by changes that count in a month, if they
+// were in none before: those of the entry "paid out". What was worth nothing is left out, as there. Parameters:
+// account, and from and to in milliseconds.
+func selectPayoutsOf(closes []Close) string {
+	return sql(`SELECT DISTINCT assumeNotNull(payout_id) AS payout
+FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN ($since))
+WHERE effective >= {from:Int64} AND effective < {to:Int64} AND sale = 0 AND late = 0 AND payout_id_before IS NULL AND payout_id IS NOT NULL
+    AND status != $declined AND cashback != 0 AND (listed = 1 OR listed_before = 1)
+ORDER BY payout`, parts{"effective": effective(closes), "since": changedSince(closes),
+		"declined": quote(catalog.StatusDeclined)})
+}
+
 // selectEachChange selects the same with the age of each sale: transaction by transaction, then currency by currency.
 // Parameters: account, and from and to in milliseconds.
 func selectEachChange(closes []Close) string {

@@ -96,6 +96,11 @@
 //  21. Rows are compared by the hash of their content, so all rows of a stream, staged and stored, have the same kind
 //     of hash: that of the columns which the catalog has now. A migration that changes it computes the stored hashes
 //     again, while nobody publishes. Each table says in the comment of _hash which kind it has.
+//  22. A run whose process died stays running in sync_runs until the next holder of the lease marks it. Whoever shows
+//     runs through this package shows it as killed before that, if the process that holds its lease is certainly gone:
+//     it was on this machine and no longer exists, or nobody else can have the embedded engine that this process has
+//     open. A clock proves nothing, and neither does a lease that has run out: its worker may only be slow. So a run
+//     that died on another machine is shown as running until then.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge needs their
 // versions, and later joins need their content. A row that was read by its own address, because a transaction names it

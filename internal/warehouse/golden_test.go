@@ -347,7 +347,7 @@ func ofAll() []statement {
 	closed := []Close{{Month: time.UnixMilli(0).UTC(), SeenTo: goldenSince}}
 	all = append(all, statement{"selectChangeSums", selectChangeSums(closed)},
 		statement{"selectAllChangeSums", selectAllChangeSums(closed)}, statement{"selectChanges", selectChanges(nil)},
-		statement{"selectEachChange", selectEachChange(nil)},
+		statement{"selectEachChange", selectEachChange(nil)}, statement{"selectPayoutsOf", selectPayoutsOf(nil)},
 		statement{"selectUnpaidCohorts", selectUnpaidCohorts(goldenHorizon)},
 		statement{"selectSomeVersions", selectSomeVersions},
 		statement{"selectLoadedDays", selectLoadedDays()}, statement{"selectDueTransactions", selectDueTransactions(closed)},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // RunFilter narrows the list of runs. Zero values do not narrow it.
@@ -15,12 +17,13 @@ type RunFilter struct {
 	Brief           bool // only what was asked for and read, when, and how it ended: a chart of many runs needs no more
 }
 
-// Runs lists the last runs, newest first.
-func (r Reader) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
+// Runs lists the last runs, newest first. A run whose process is certainly gone is killed, though sync_runs may still
+// have it as running.
+func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
 	if f.Limit <= 0 {
 		f.Limit = 20
 	}
-	rows, err := r.once.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
+	rows, err := w.once.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
 	fields := (*runRow).fields
 	if f.Brief {
 		fields = (*runRow).brief
@@ -32,6 +35,15 @@ func (r Reader) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
 	records := make([]RunRecord, len(all))
 	for i, row := range all {
 		records[i] = row.record()
+	}
+	dead, err := w.deadRuns(ctx, runningOf(records, func(r *RunRecord) (uuid.UUID, string) { return r.RunID, r.Outcome }))
+	if err != nil {
+		return nil, err
+	}
+	for i := range records {
+		if r := &records[i]; dead[r.RunID] {
+			r.Outcome, r.Error = OutcomeKilled, diedEarly
+		}
 	}
 	return records, nil
 }
@@ -55,7 +67,8 @@ func (r *runRow) fields() []any {
 
 // brief returns the same for a selectRuns that is brief.
 func (r *runRow) brief() []any {
-	return []any{&r.Account, &r.Stream, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after, &r.Totals.Read}
+	return []any{&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after,
+		&r.Totals.Read}
 }
 
 func (r *runRow) record() RunRecord {

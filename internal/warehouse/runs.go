@@ -32,7 +32,7 @@ type RunRecord struct {
 	RunID          uuid.UUID `json:"run_id"`
 	Mode           string    `json:"mode"`
 	StartedAt      time.Time `json:"started_at"`
-	FinishedAt     time.Time `json:"finished_at"` // zero while the run is under way
+	FinishedAt     time.Time `json:"finished_at"` // zero: under way, or killed and not stored as such yet
 	Outcome        string    `json:"outcome"`
 	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
 	Watermark      time.Time `json:"watermark"`       // zero: the stream has none

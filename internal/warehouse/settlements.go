@@ -218,14 +218,3 @@ func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, 
 	}
 	return all, nil
 }
-
-// PayoutsEnded returns the payouts of an account whose period ended at from or later, but earlier than before.
-func (r Reader) PayoutsEnded(ctx context.Context, account string, from, before time.Time) ([]int64, error) {
-	rows, err := r.retrying.Query(ctx, selectPayoutsEnded, named("account", account),
-		named("from", fmt.Sprint(from.UnixMilli())), named("before", fmt.Sprint(before.UnixMilli())))
-	all, err := scanned(rows, err, only[int64])
-	if err != nil {
-		return nil, fmt.Errorf("reading which payouts of account %s end in a month: %w", account, err)
-	}
-	return all, nil
-}

@@ -1,7 +1,5 @@
 package warehouse
 
-import "dealhouse/internal/catalog"
-
 // selectSettlementRevisions selects revisions of settlements, of one account or of all, in the order in which they were
 // imported. chosen says that only those with some references are wanted. Parameters: account; with chosen, also
 // references, as JSON.
@@ -69,9 +67,3 @@ ORDER BY account, payout_id DESC, currency_code`, parts{"from": from, "and": and
 
 // selectPayoutsPaid selects what the payouts of an account paid, by currency. Parameter: account.
 const selectPayoutsPaid = `SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code`
-
-// selectPayoutsEnded selects the payouts of an account whose period ended at from or later, but earlier than before.
-// Parameters: account, from and before, both in milliseconds.
-var selectPayoutsEnded = sql(`SELECT id FROM $table
-WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id`, parts{"table": catalog.Payouts().Name})

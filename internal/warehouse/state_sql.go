@@ -52,13 +52,21 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 // beside REPLACE, outcome would be the new value. Parameters: account, stream, alive, and now in microseconds.
 var insertKilled = sql(`INSERT INTO sync_runs_log
 SELECT * REPLACE ($killed AS outcome, fromUnixTimestamp64Milli(intDiv({now:Int64}, 1000), 'UTC') AS finished_at,
-    'the process ended before the run did' AS error,
+    $error AS error,
     greatest(toUInt64({now:Int64}), version + 1) AS version)
 FROM
 (
     SELECT * FROM sync_runs_log FINAL
     WHERE account = {account:String} AND stream = {stream:String} AND outcome = $running AND run_id != {alive:UUID}
-)`, parts{"killed": quote(OutcomeKilled), "running": quote(OutcomeRunning)})
+)`, parts{"killed": quote(OutcomeKilled), "running": quote(OutcomeRunning), "error": quote(diedEarly)})
+
+// selectLeases selects the leases that were not given back, of all streams.
+var selectLeases = sql("SELECT account, stream, value FROM sync_state_log FINAL WHERE name = $lease AND value != ''",
+	parts{"lease": quote(stateLease)})
+
+// selectStillRunning selects those of some runs that have not ended. Parameter: runs.
+var selectStillRunning = sql("SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = $running AND has({runs:Array(String)}, toString(run_id))",
+	parts{"running": quote(OutcomeRunning)})
 
 // selectAliveRuns are the queries for the runs that may be alive, in the order in which to ask: a run whose row no
 // longer says that it is running has stored its intent before that.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // StreamStatus is the state of one stream of one account.
@@ -52,12 +54,12 @@ type Faults struct {
 }
 
 // Status returns the state of every stream that was ever run.
-func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
-	all, err := r.Standings(ctx)
+func (w *Warehouse) Status(ctx context.Context) ([]StreamStatus, error) {
+	all, err := w.Standings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.LiveRows(ctx)
+	rows, err := w.LiveRows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,22 +70,48 @@ func (r Reader) Status(ctx context.Context) ([]StreamStatus, error) {
 }
 
 // Standings returns the same as Status, but without Rows. It reads the bookkeeping only, so it costs little however
-// many rows are loaded.
-func (r Reader) Standings(ctx context.Context) ([]StreamStatus, error) {
-	rows, err := r.once.Query(ctx, selectStandings())
-	all, err := scanned(rows, err, func(s *StreamStatus) []any {
+// many rows are loaded. If the process of the last run is certainly gone, the run is killed, though sync_runs may still
+// have it as running. It counts among the Faults once that is stored.
+func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
+	rows, err := w.once.Query(ctx, selectStandings())
+	type row struct {
+		StreamStatus
+		lastRun uuid.UUID
+	}
+	found, err := scanned(rows, err, func(s *row) []any {
 		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun,
-			&s.LastOutcome, &s.LastError, &s.Waiting,
+			&s.lastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
 			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Scope, &s.Now}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the status of the streams: %w", err)
+	}
+	dead, err := w.deadRuns(ctx, runningOf(found, func(s *row) (uuid.UUID, string) { return s.lastRun, s.LastOutcome }))
+	if err != nil {
+		return nil, err
+	}
+	var all []StreamStatus
+	for _, s := range found {
+		if dead[s.lastRun] {
+			s.LastOutcome, s.LastError = OutcomeKilled, diedEarly
+		}
+		all = append(all, s.StreamStatus)
 	}
 	return all, nil
 }
 
 // StreamID names one stream of one account.
 type StreamID struct{ Account, Stream string }
+
+// HasAccount reports whether the warehouse has anything of an account: a run, or a settlement. An account that has rows
+// has runs, too: those that say how its streams stand are kept for good.
+func (r Reader) HasAccount(ctx context.Context, account string) (bool, error) {
+	var n uint64
+	if err := r.retrying.QueryRow(ctx, selectAnyOfAccount, named("account", account)).Scan(&n); err != nil {
+		return false, fmt.Errorf("reading whether there is anything of account %s: %w", account, err)
+	}
+	return n > 0, nil
+}
 
 // LiveRows counts the rows that people see now, of each stream of each account that has any.
 func (r Reader) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {

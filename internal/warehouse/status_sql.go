@@ -29,7 +29,7 @@ const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeIni
 func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
     ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
-    last_run, last_outcome, last_error, last_waiting,
+    last_run, last_run_id, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -42,6 +42,7 @@ FROM
             maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
+            argMax(run_id, started_at) AS last_run_id,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
             groupArrayIf(started_at, faulty) AS faults_ever,
@@ -49,7 +50,7 @@ FROM
             argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good,
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good,
                 mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
             FROM sync_runs_log FINAL WHERE $fresh
         )
@@ -68,6 +69,15 @@ ORDER BY r.account, indexOf($streams, r.stream)`, parts{
 		"streams": stringArray(catalog.Names()),
 	})
 }
+
+// selectAnyOfAccount says whether there is anything of an account: it counts 1 row or none. Parameter: account.
+const selectAnyOfAccount = `SELECT count() FROM
+(
+    SELECT 1 FROM sync_runs_log WHERE account = {account:String}
+    UNION ALL
+    SELECT 1 FROM settlements_log WHERE account = {account:String}
+    LIMIT 1
+)`
 
 // selectLiveRows counts the rows of the view of each stream.
 func selectLiveRows() string {
@@ -93,7 +103,7 @@ func selectRuns(f RunFilter) string {
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error`
 	if f.Brief {
-		columns = "account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read"
+		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
 	}
 	if f.WholeLooks {
 		modes = " AND " + wholeLooks

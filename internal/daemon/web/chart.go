@@ -79,11 +79,15 @@ func scaled(value, most float64, height int) int {
 	return max(1, int(math.Round(math.Sqrt(value/most)*float64(height))))
 }
 
-// took returns how long a run took, or has taken until now.
+// took returns how long a run took, or has taken until now; 0 if nobody knows when it was killed.
 func took(r warehouse.RunRecord, now time.Time) time.Duration {
 	end := r.FinishedAt
-	if end.IsZero() {
+	switch {
+	case !end.IsZero():
+	case r.Outcome == warehouse.OutcomeRunning:
 		end = now
+	default:
+		return 0
 	}
 	return max(0, end.Sub(r.StartedAt))
 }
@@ -91,8 +95,11 @@ func took(r warehouse.RunRecord, now time.Time) time.Duration {
 // summary returns a run in a few words.
 func summary(r warehouse.RunRecord, now time.Time) string {
 	text := fmt.Sprintf("%s, %s in %s", r.Outcome, wording.Plural(r.Totals.Read, "row"), wording.Span(took(r, now)))
-	if r.Outcome == warehouse.OutcomeRunning {
+	switch {
+	case r.Outcome == warehouse.OutcomeRunning:
 		text = "running for " + wording.Span(took(r, now))
+	case r.FinishedAt.IsZero(): // nobody knows when it was killed
+		text = r.Outcome + ", " + wording.Plural(r.Totals.Read, "row")
 	}
 	return text
 }

@@ -31,6 +31,20 @@ func TestIncompleteRuns(t *testing.T) {
 	}
 }
 
+// A run that was killed, of which nobody knows when, has no length.
+func TestKilledRuns(t *testing.T) {
+	t.Parallel()
+	killed := warehouse.RunRecord{Outcome: warehouse.OutcomeKilled, StartedAt: noon, Totals: warehouse.Totals{Read: 7}}
+	later := noon.Add(72 * time.Hour)
+	if b := newRunChart("x", []warehouse.RunRecord{killed}, later).Bars[0]; !strings.Contains(b.Text, "killed, 7 rows") ||
+		strings.Contains(b.Text, " in ") {
+		t.Errorf("%+v", b)
+	}
+	if row := (&overview{now: later}).runRow(killed, false); row.Took != "" || row.Kind != "bad" {
+		t.Errorf("%+v", row)
+	}
+}
+
 func TestRunChart(t *testing.T) {
 	t.Parallel()
 	if newRunChart("x", nil, noon) != nil {

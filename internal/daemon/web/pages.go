@@ -343,6 +343,9 @@ func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
 	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode,
 		Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
 		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
+	if r.FinishedAt.IsZero() && r.Outcome != warehouse.OutcomeRunning {
+		row.Took = "" // nobody knows when it was killed
+	}
 	counts := []uint64{r.Totals.Read, r.Changes.Inserted, r.Changes.Updated, r.Changes.Deleted}
 	if guarded {
 		counts = append(counts, r.WouldDelete)

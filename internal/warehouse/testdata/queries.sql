@@ -72,13 +72,17 @@ FROM payout_acknowledgements
 WHERE {account:String} IN ('', account)
 ORDER BY at DESC, account, payout_id, kind, currency_code;
 
--- selectPayoutsEnded
-SELECT id FROM payouts
-WHERE account = {account:String} AND end_date >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND end_date < fromUnixTimestamp64Milli({before:Int64}, 'UTC')
-ORDER BY id;
-
 -- selectPayoutsPaid
 SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
+
+-- selectAnyOfAccount
+SELECT count() FROM
+(
+    SELECT 1 FROM sync_runs_log WHERE account = {account:String}
+    UNION ALL
+    SELECT 1 FROM settlements_log WHERE account = {account:String}
+    LIMIT 1
+);
 
 -- selectAnySettlement
 SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1);
@@ -106,6 +110,12 @@ FROM
     SELECT * FROM sync_runs_log FINAL
     WHERE account = {account:String} AND stream = {stream:String} AND outcome = 'running' AND run_id != {alive:UUID}
 );
+
+-- selectLeases
+SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'lease' AND value != '';
+
+-- selectStillRunning
+SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = 'running' AND has({runs:Array(String)}, toString(run_id));
 
 -- selectColumnsOf
 SELECT name, type FROM system.columns

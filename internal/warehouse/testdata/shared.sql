@@ -241,7 +241,7 @@ WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fro
 -- selectStandings
 SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
     ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
-    last_run, last_outcome, last_error, last_waiting,
+    last_run, last_run_id, last_outcome, last_error, last_waiting,
     length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
     parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
 FROM
@@ -254,6 +254,7 @@ FROM
             maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
+            argMax(run_id, started_at) AS last_run_id,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
             groupArrayIf(started_at, faulty) AS faults_ever,
@@ -261,7 +262,7 @@ FROM
             argMaxIf(error, (started_at, version), faulty) AS fault_error
         FROM
         (
-            SELECT account, stream, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
                 mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
             FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
         )
@@ -276,7 +277,7 @@ LEFT JOIN
 ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
 
 -- selectRunSpans
-SELECT account, stream, mode, outcome, started_at, finished_at FROM sync_runs
+SELECT account, stream, mode, outcome, started_at, finished_at, run_id FROM sync_runs
 WHERE started_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND started_at > fromUnixTimestamp64Milli({from:Int64}, 'UTC') - toIntervalDay(31)
     AND (isNull(finished_at) AND outcome = 'running' OR finished_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC'))
 ORDER BY started_at DESC, account, stream LIMIT 6;
@@ -424,7 +425,7 @@ WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String}
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true, brief
-SELECT account, stream, mode, started_at, finished_at, outcome, requested_after, rows_read
+SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
@@ -594,6 +595,13 @@ FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS l
     FROM transaction_changes WHERE account = {account:String})
 WHERE effective >= {from:Int64} AND effective < {to:Int64}
 ORDER BY id, currency_code, effective, sale DESC;
+
+-- selectPayoutsOf
+SELECT DISTINCT assumeNotNull(payout_id) AS payout
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN (SELECT cityHash64(id) FROM transactions_versions WHERE account = {account:String} AND greatest(toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at))), toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))) >= {from:Int64}))
+WHERE effective >= {from:Int64} AND effective < {to:Int64} AND sale = 0 AND late = 0 AND payout_id_before IS NULL AND payout_id IS NOT NULL
+    AND status != 'DECLINED' AND cashback != 0 AND (listed = 1 OR listed_before = 1)
+ORDER BY payout;
 
 -- selectUnpaidCohorts
 SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed,
