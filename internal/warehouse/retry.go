@@ -24,6 +24,9 @@ const (
 	slowdown     = 5                // times as long, for faults that pass slowly
 )
 
+// codeQuota is ClickHouse's QUOTA_EXCEEDED. It passes when the interval of the quota ends.
+const codeQuota = 201
+
 // FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
 // What readers see has not changed, nor where the next run begins.
 type FaultError struct {
@@ -98,7 +101,7 @@ func remedyOfCode(code int32) (remedy, bool) {
 	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
 		r.slow = true
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
-	case 201: // QUOTA_EXCEEDED
+	case codeQuota:
 		r.never = true
 		r.advice = "the quota of the server's user is used up until its interval ends: raise it, or run less often"
 	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
@@ -111,6 +114,23 @@ func remedyOfCode(code int32) (remedy, bool) {
 		return remedy{}, false
 	}
 	return r, true
+}
+
+// MayPass reports that the same statement may succeed later, because what failed lies with the warehouse or with the
+// way to it. All other answers of ClickHouse lie with the statement: they come again.
+func MayPass(err error) bool {
+	if gaveUp, is := errors.AsType[*FaultError](err); is {
+		err = gaveUp.Err
+	}
+	if r, known := remedyOf(err); known {
+		return !r.never || r.code == codeQuota
+	}
+	return hasCode(err,
+		3, 33, 40, 74, 76, 87, 107, 246, 271, 499, // faults of a disk or object store, and damaged data
+		49, 173, 1000, 1001, 1002, // LOGICAL_ERROR, CANNOT_ALLOCATE_MEMORY, and what ClickHouse itself did not expect
+		99, 100, 101, 102, 198, // faults of the connection, and DNS_ERROR
+		159, 160, 394, // TIMEOUT_EXCEEDED, TOO_SLOW, QUERY_WAS_CANCELLED: it may be faster when less runs beside it
+		218, 254, 369, 722) // TABLE_IS_DROPPED, NO_ACTIVE_REPLICAS, ALL_REPLICAS_ARE_STALE, ASYNC_LOAD_WAIT_FAILED
 }
 
 // isConnection reports that the connection failed, or something between here and the server did.

@@ -399,6 +399,22 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestMayPass tells faults that may pass from mistakes in a statement, of which ClickHouse has many more codes.
+func TestMayPass(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int32{241, 202, 252, 243, 201, 159, 394, 499, 49, 1001} {
+		err := error(&clickhouse.Exception{Code: code})
+		if !MayPass(err) || !MayPass(fmt.Errorf("x: %w", &FaultError{Err: err})) {
+			t.Errorf("code %d does not count as a fault that may pass", code)
+		}
+	}
+	for _, code := range []int32{51, 69, 125, 153, 395, 32, 62, 164, 396, 774} {
+		if MayPass(&clickhouse.Exception{Code: code}) {
+			t.Errorf("code %d counts as a fault that may pass", code)
+		}
+	}
+}
+
 // told is a log that calls a function when something is written to it.
 type told func()
 
