@@ -99,7 +99,10 @@ func isSettings(err error) bool {
 			return true
 		}
 	}
-	if is[*warehouse.ServerError](err) || warehouse.IsSettingRefused(err) {
+	if library, is := errors.AsType[*chdb.LibraryError](err); is && library.Setting {
+		return true
+	}
+	if is[*warehouse.ServerError](err) || is[*chdb.FolderError](err) || warehouse.IsSettingRefused(err) {
 		return true
 	}
 	var api *dealapi.Error

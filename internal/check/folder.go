@@ -40,14 +40,14 @@ func checkWritable(dir string) Finding {
 	there := machine.Existing(whole)
 	info, err := os.Stat(there)
 	if err == nil && !info.IsDir() {
-		return misconfigured(name, there+" is not a folder: set warehouse.dsn to another one")
+		err = unix.ENOTDIR
 	}
 	if err == nil {
 		err = unix.Access(there, unix.W_OK|unix.X_OK)
 	}
 	switch {
 	case err != nil:
-		return misconfigured(name, fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder", there, err))
+		return misconfigured(name, (&chdb.FolderError{Path: there, Err: err}).Error())
 	case there != whole:
 		return ok(name, fmt.Sprintf("%s does not exist yet, and can be created in %s", whole, there))
 	}
