@@ -71,19 +71,25 @@ func TestFoldersOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		name, data, home string
 		words            []string
+		args             []string // default: several commands
 	}{
-		{"another's folder", others, own, beside(others)},
-		{"a folder without the right to write", frozen, own, beside(frozen)},
-		{"a folder that cannot be made", filepath.Join(readable, "data"), own, beside(readable)},
-		{"a cache that cannot be made", own, readable, []string{"permission denied", "set XDG_CACHE_HOME to a folder that"}},
-		{"no home", own, "", []string{"set HOME or XDG_CACHE_HOME"}},
+		{"another's folder", others, own, beside(others), nil},
+		{"a folder without the right to write", frozen, own, beside(frozen), nil},
+		{"a folder that cannot be made", filepath.Join(readable, "data"), own, beside(readable),
+			[]string{"migrate"}}, // for the others there is no warehouse yet, which is another mistake
+		{"a cache that cannot be made", own, readable, []string{"permission denied", "set XDG_CACHE_HOME to a folder that"},
+			nil},
+		{"no home", own, "", []string{"set HOME or XDG_CACHE_HOME"}, nil},
+		{"another's folder for a backup", own, own, []string{readable + " cannot be written to (permission denied)",
+			"choose another folder"}, []string{"backup", filepath.Join(readable, "x.tar")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, args := range [][]string{{"migrate"}, {"status"}, {"query", "SELECT 1"}, {"serve-warehouse"}} {
-				if strings.HasSuffix(c.data, "/data") && args[0] != "migrate" {
-					continue // there is no warehouse yet, which is another mistake
-				}
+			all := [][]string{c.args}
+			if c.args == nil {
+				all = [][]string{{"migrate"}, {"status"}, {"query", "SELECT 1"}, {"serve-warehouse"}}
+			}
+			for _, args := range all {
 				var out, errs bytes.Buffer
 				cmd := exec.CommandContext(t.Context(), program, args...)
 				cmd.Env = slices.DeleteFunc(ambient(), func(entry string) bool {
