@@ -236,7 +236,7 @@ func sqlError(w *warehouse.Warehouse, sql string, err error) error {
 	if !ok {
 		return fmt.Errorf("asking the warehouse: %w", err)
 	}
-	advice := warehouse.Advice(err)
+	advice := w.Advice(err)
 	if w.Embedded() {
 		advice = cmp.Or(limitAdvice(e.Code), advice)
 	}

@@ -49,14 +49,22 @@ func (e *FaultError) Unwrap() error { return e.Err }
 
 // Advice returns what an operator can do about a failure that lies with the warehouse, or "" if nothing is known to
 // help. The text of a *FaultError has it, that of other errors does not.
-func Advice(err error) string {
+func (p *pool) Advice(err error) string {
 	if gaveUp, is := errors.AsType[*FaultError](err); is {
 		return gaveUp.Advice
 	}
 	if r, known := remedyOf(err); known {
-		return r.advice
+		return p.advice(r)
 	}
 	return ""
+}
+
+// advice is that of a remedy for this warehouse. An embedded one has a single disk, and answers no questions about it.
+func (p *pool) advice(r remedy) string {
+	if dir, embedded := strings.CutPrefix(p.given.DSN, EmbeddedScheme); embedded && r.full {
+		return fmt.Sprintf("the disk of %s is full: free space on it, or move the folder to a larger one", dir)
+	}
+	return r.advice
 }
 
 // remedy says how a fault ends that is neither in the statement nor in its content.
@@ -64,6 +72,7 @@ type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
 	never  bool   // it does not pass by itself
+	full   bool   // a disk is full
 	advice string // for an operator
 }
 
@@ -99,7 +108,7 @@ func remedyOfCode(code int32) (remedy, bool) {
 		r.never = true
 		r.advice = "someone made a table read-only: `ALTER TABLE ... MODIFY SETTING table_readonly = 0`, or move it from its disk, which takes no writes"
 	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
-		r.slow = true
+		r.slow, r.full = true, true
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
 	case codeQuota:
 		r.never = true
@@ -200,13 +209,13 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		deadline, limited := ctx.Deadline()
 		if elapsed := time.Since(begin); fault.never || elapsed+wait > p.maxRetryElapsed || limited &&
 			time.Until(deadline) < wait {
-			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
+			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: p.advice(fault), Err: err}
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
 		p.log.Warn("the warehouse could not run a statement: trying again",
 			"statement", head(statement), "code", fault.code, "attempt", attempt,
-			"wait", wait.Round(time.Millisecond), "error", brief(err))
+			"wait", wait.Round(time.Millisecond), "error", brief(err), "advice", p.advice(fault))
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -30,10 +30,14 @@ func makeDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// unwritable makes a [contract.FolderError] of an error that stays until somebody changes something.
+// unwritable says what to do about an error of writing to a path. It is a [contract.FolderError] if it stays until
+// somebody changes something.
 func unwritable(path string, err error) error {
 	if errno, is := errors.AsType[syscall.Errno](err); is && contract.IsLasting(err) {
 		return &contract.FolderError{Path: path, Err: errno}
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("%w: free space on the disk of %s, or move the warehouse to a larger one", err, path)
 	}
 	return err
 }
