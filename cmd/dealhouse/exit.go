@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon/client"
+	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
@@ -102,7 +103,8 @@ func isSettings(err error) bool {
 	if library, is := errors.AsType[*chdb.LibraryError](err); is && library.Setting {
 		return true
 	}
-	if is[*warehouse.ServerError](err) || is[*chdb.FolderError](err) || warehouse.IsSettingRefused(err) {
+	if is[*warehouse.ServerError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
+		warehouse.IsSettingRefused(err) {
 		return true
 	}
 	var api *dealapi.Error
