@@ -73,7 +73,7 @@ func faultCode(err error) int {
 	case isAuth(err):
 		return exitAuth
 	case is[usageError](err), is[*config.Problems](err), is[service.SettingError](err), is[backup.UnusableError](err),
-		is[client.NotFoundError](err), is[launch.IncompleteError](err), isSettings(err):
+		is[client.NotFoundError](err), is[*web.RefusalError](err), is[launch.IncompleteError](err), isSettings(err):
 		return exitUsage
 	}
 	return exitFault

@@ -69,7 +69,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	} {
 		b.call(t, append([]string{"operate"}, strings.Fields(args)...)...).want(t, 2, says)
 	}
-	b.call(t, "operate", "consent", "coupons", "--account", "acme").want(t, 1,
+	b.call(t, "operate", "consent", "coupons", "--account", "acme").want(t, 2,
 		"no run of coupons of acme waits for consent")
 	b.call(t, "operate", "pause", "coupons", "--account", "acme", "--reason", "half empty").shows(t,
 		"Coupons of acme is paused")
@@ -91,7 +91,7 @@ func TestOperateWithoutDaemon(t *testing.T) {
 	b.call(t, "sync", "coupons", "--account", "acme").want(t, 4, "`dealhouse operate consent coupons --account acme`",
 		"--allow-mass-delete")
 	b.call(t, "operate", "consent", "coupons", "--account", "acme", "--run",
-		"00000000-0000-4000-8000-000000000001").want(t, 1, "another run of coupons of acme was stopped since")
+		"00000000-0000-4000-8000-000000000001").want(t, 2, "another run of coupons of acme was stopped since")
 	b.call(t, "operate", "consent", "coupons", "--account", "acme").shows(t, "may delete up to", "rows, within a day")
 	b.call(t, "sync", "coupons", "--account", "acme").want(t, 0, "robin has agreed to the deletion")
 	b.shrink(t)
