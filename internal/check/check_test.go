@@ -1,6 +1,8 @@
 package check
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +69,25 @@ func TestBrokenConfiguration(t *testing.T) {
 	for _, f := range New(Options{Config: source}).Offline(t.Context()) {
 		if f.Check != "configuration" {
 			t.Errorf("it is not to be looked at: %+v", f)
+		}
+	}
+}
+
+// An address that the API does not know is told whole, without what is secret in it.
+func TestUnknownAddress(t *testing.T) {
+	t.Parallel()
+	api := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(api.Close)
+	source := settings(filepath.Join(t.TempDir(), "data"))
+	source.Env[1] = "DEALHOUSE_BASE_URL=" + api.URL + "/shop"
+	found := of(New(Options{Config: source}).All(t.Context()), "API")
+	if len(found) == 0 {
+		t.Fatal("the API was not checked")
+	}
+	for _, f := range found {
+		if f.Verdict != Failed || !strings.Contains(f.Detail, "check base_url") ||
+			!strings.Contains(f.Detail, "[GET "+api.URL+"/shop/v") || strings.Contains(f.Detail, "very-secret") {
+			t.Errorf("%+v", f)
 		}
 	}
 }
