@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 )
 
@@ -41,6 +42,11 @@ func TestAll(t *testing.T) {
 				t.Errorf("a secret was told: %s", f.Detail)
 			}
 		}
+	}
+	// The library has another version than the ClickHouse in it, and one table shows both.
+	if found := of(all, "engine"); len(found) != 1 || chdb.Built && found[0].Verdict == OK &&
+		!strings.HasPrefix(found[0].Detail, "libchdb "+chdb.Version) {
+		t.Errorf("%+v", found)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder was made: %v", err)
