@@ -73,7 +73,11 @@ func claim(dir string) (*os.File, error) {
 }
 
 func inUse(dir string) error {
-	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, contract.ErrLocked)
+	err := contract.ErrLocked
+	if pid, held := Holder(dir); held && pid != 0 {
+		err = fmt.Errorf("%w (process %d)", err, pid)
+	}
+	return fmt.Errorf("open %s: %w: stop the other dealhouse; while it is a daemon, or loads, `dealhouse query` works through it", dir, err)
 }
 
 // probeLock returns an error if another process has the directory open. The engine locks the file "status" in it, but
