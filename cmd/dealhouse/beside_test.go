@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -168,6 +169,9 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	second := start(t, b.env, "run", "--config", b.config)
 	(&running{process: second}).until(t, "a second daemon waits for the first",
 		func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
+	if said, want := second.stderr.String(), fmt.Sprintf("pid=%d\n", d.Process.Pid); !strings.Contains(said, want) {
+		t.Errorf("it does not say that it waits for %s:\n%s", want, said)
+	}
 	second.signal(t, syscall.SIGTERM)
 	second.finish(t).want(t, 143)
 	d.signal(t, syscall.SIGTERM)
