@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -156,16 +157,21 @@ func TestCommandsBesideDaemon(t *testing.T) {
 	check.shows(t, "ClickHouse", "up to date")
 	b.call(t, "query", "SELECT * FROM file('/etc/passwd')").want(t, 2, "not allowed")
 	b.call(t, "query", "TRUNCATE TABLE transactions_latest").want(t, 2, "read-only")
-	b.call(t, "query", "SELECT number FROM numbers(1000)", "--max-result-rows", "10").want(t, 1, "396")
-	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 1, "241")
+	b.call(t, "query", "SELECT number FROM numbers(1000)", "--max-result-rows", "10").want(t, 2, "396",
+		"raise --max-result and --max-result-rows")
+	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 2, "241",
+		"raise --max-query-memory")
 	long := "SELECT sum(sleepEachRow(0.00001)) FROM numbers(1000000000000)"
 	if enginetest.Wide() { // one that computes meanwhile
 		long = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
 	}
-	b.call(t, "query", long, "--max-time", "1").want(t, 1, "159")
+	b.call(t, "query", long, "--max-time", "1").want(t, 1, "159", "raise --max-time")
 	second := start(t, b.env, "run", "--config", b.config)
 	(&running{process: second}).until(t, "a second daemon waits for the first",
 		func() bool { return strings.Contains(second.stderr.String(), "waiting for another process") })
+	if said, want := second.stderr.String(), fmt.Sprintf("pid=%d\n", d.Process.Pid); !strings.Contains(said, want) {
+		t.Errorf("it does not say that it waits for %s:\n%s", want, said)
+	}
 	second.signal(t, syscall.SIGTERM)
 	second.finish(t).want(t, 143)
 	d.signal(t, syscall.SIGTERM)

@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon/client"
+	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
@@ -72,7 +73,7 @@ func faultCode(err error) int {
 	case isAuth(err):
 		return exitAuth
 	case is[usageError](err), is[*config.Problems](err), is[service.SettingError](err), is[backup.UnusableError](err),
-		is[client.NotFoundError](err), is[launch.IncompleteError](err), isSettings(err):
+		is[client.NotFoundError](err), is[*web.RefusalError](err), is[launch.IncompleteError](err), isSettings(err):
 		return exitUsage
 	}
 	return exitFault
@@ -99,7 +100,11 @@ func isSettings(err error) bool {
 			return true
 		}
 	}
-	if is[*warehouse.ServerError](err) || warehouse.IsSettingRefused(err) {
+	if library, is := errors.AsType[*chdb.LibraryError](err); is && library.Setting {
+		return true
+	}
+	if is[*warehouse.ServerError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
+		warehouse.IsSettingRefused(err) {
 		return true
 	}
 	var api *dealapi.Error

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	osuser "os/user"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -121,7 +121,7 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.complete(a, cfg); err != nil {
+	if err := c.complete(cfg); err != nil {
 		return err
 	}
 	w, err := a.opener().Existing(ctx, cfg)
@@ -145,11 +145,11 @@ func (c *operateCommand) ask(ctx context.Context, a *app) (err error) {
 }
 
 // complete fills in who asks and, if there is only one account, that account.
-func (c *operateCommand) complete(a *app, cfg *config.Config) error {
+func (c *operateCommand) complete(cfg *config.Config) error {
 	if err := web.CheckReason(c.Reason); err != nil {
 		return usagef("--reason: %w", err)
 	}
-	c.Actor, c.Via = a.user(), warehouse.ViaCommand
+	c.Actor, c.Via = systemUser(), warehouse.ViaCommand
 	names := service.AccountNames(cfg)
 	if err := knownStream("", c.Stream); err != nil {
 		return err
@@ -163,14 +163,11 @@ func (c *operateCommand) complete(a *app, cfg *config.Config) error {
 	return nil
 }
 
-// user returns the name of the user according to the environment.
-func (a *app) user() string {
-	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
-		for _, entry := range a.env {
-			if value, is := strings.CutPrefix(entry, name+"="); is && value != "" && web.CheckReason(value) == nil {
-				return value
-			}
-		}
+// systemUser is the account under which this process runs, by its name or else its number. $USER is not asked: it says
+// what somebody has set, and one person must have one name in all records.
+func systemUser() string {
+	if u, err := osuser.Current(); err == nil && u.Username != "" && web.CheckReason(u.Username) == nil {
+		return u.Username
 	}
 	return fmt.Sprintf("uid %d", os.Getuid())
 }

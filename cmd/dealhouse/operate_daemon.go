@@ -82,7 +82,7 @@ func (c *operateCommand) askDaemon(ctx context.Context, a *app, r *remote) error
 		return err
 	}
 	if c.Action.Action != warehouse.ActionReload {
-		if err := c.complete(a, cfg); err != nil {
+		if err := c.complete(cfg); err != nil {
 			return err
 		}
 		if err := service.Unconfigured(cfg, c.Account); err != nil { // a daemon loads only what is configured

@@ -273,7 +273,8 @@ func TestServeWarehouse(t *testing.T) {
 		"http://bi:***@")
 	call(t, dsn(httpSecret), "sync", "payouts", "--config", b.config).want(t, 2, "--allow-writes")
 	release := engineTurn(t)
-	b.call(t, "query", "SELECT 1").want(t, 1, "in use by another process")
+	b.call(t, "query", "SELECT 1").want(t, 1,
+		fmt.Sprintf("in use by another process (process %d)", server.Process.Pid))
 	release()
 
 	hanging, cancel := context.WithCancel(t.Context())

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -149,15 +149,15 @@ func statement(sql string) (string, error) {
 	return sql, nil
 }
 
-// printQuery runs a statement through the read-only door and prints its rows as they come.
+// printQuery runs a statement on a read-only connection and prints its rows as they come.
 func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format output.Format, sql string) (err error) {
 	rows, err := w.ReadOnly().Query(ctx, sql)
 	if err != nil {
-		return sqlError(err)
+		return sqlError(w, sql, err)
 	}
 	defer func() {
 		if closing := rows.Close(); err == nil && closing != nil {
-			err = sqlError(closing)
+			err = sqlError(w, sql, closing)
 		}
 	}()
 	types := rows.ColumnTypes()
@@ -180,7 +180,7 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return sqlError(err)
+		return sqlError(w, sql, err)
 	}
 	if len(columns) == 0 { // a statement without a result
 		return nil
@@ -205,25 +205,57 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 	return nil
 }
 
-// Codes of ClickHouse for statements that fail again on every retry: bad arguments, types, syntax, unknown functions,
-// identifiers, settings, tables and databases.
-func statementCodes() []int32 {
-	return []int32{6, 8, 10, 16, 27, 36, 38, 41, 42, 43, 44, 46, 47, 48, 50, 53, 57, 60, 62, 63, 70, 72, 81, 115, 130,
-		179, 184, 206, 207, 215, 258, 279, 386, 392}
+// asOfView finds a view that takes a time as its parameter.
+var asOfView = regexp.MustCompile(`(?i)\b\w+_as_of\b`)
+
+// Codes of ClickHouse that a query fails with at a limit, or at a view without its parameter.
+const (
+	codeNoColumns   = 51 // EMPTY_LIST_OF_COLUMNS_QUERIED
+	codeTimeout     = 159
+	codeMemoryLimit = 241
+	codeResultLimit = 396 // TOO_MANY_ROWS_OR_BYTES
+)
+
+// limitAdvice says which flag raises the limit that a query has reached. Only an embedded warehouse has such flags.
+func limitAdvice(code int32) string {
+	switch code {
+	case codeTimeout:
+		return "read less, or raise --max-time"
+	case codeMemoryLimit:
+		return "read or group less, or raise --max-query-memory (and --max-memory, if it is lower)"
+	case codeResultLimit:
+		return "select less, or raise --max-result and --max-result-rows"
+	}
+	return ""
 }
 
-// sqlError makes the error of a statement that the warehouse refuses.
-func sqlError(err error) error {
+// sqlError makes the error of a statement that the warehouse does not run to its end. Whatever is not a fault that may
+// pass lies with the statement: ClickHouse has hundreds of codes for mistakes in statements, and few for faults.
+func sqlError(w *warehouse.Warehouse, sql string, err error) error {
 	e, ok := errors.AsType[*clickhouse.Exception](err)
-	switch {
-	case !ok:
+	if !ok {
 		return fmt.Errorf("asking the warehouse: %w", err)
+	}
+	advice := w.Advice(err)
+	if w.Embedded() {
+		advice = cmp.Or(limitAdvice(e.Code), advice)
+	}
+	switch {
 	case warehouse.IsMissing(err):
 		return usagef("the warehouse has no such table: %s (code %d); `dealhouse query \"SHOW TABLES\"` lists what there is, `dealhouse migrate` makes the schema", e.Message, e.Code)
-	case warehouse.IsReadOnly(err):
-		return usagef("the warehouse refused the statement: queries are read-only here: %s (code %d)", e.Message, e.Code)
-	case slices.Contains(statementCodes(), e.Code):
-		return usagef("the warehouse refused the statement: %s (code %d)", e.Message, e.Code)
+	case e.Code == codeMemoryLimit && w.Embedded():
+		// The limit is the one of this query, so it is reached again.
+	case warehouse.IsAuth(err), warehouse.MayPass(err):
+		if advice != "" {
+			return fmt.Errorf("asking the warehouse: %w; %s", err, advice)
+		}
+		return fmt.Errorf("asking the warehouse: %w", err)
+	case e.Code == codeNoColumns && asOfView.MatchString(sql):
+		advice = fmt.Sprintf("a view that ends in _as_of needs a time in UTC, such as %s(at = '2026-01-31 12:00:00')",
+			asOfView.FindString(sql))
 	}
-	return fmt.Errorf("asking the warehouse: %w", err)
+	if advice != "" {
+		return usagef("the warehouse refused the statement: %s (code %d); %s", e.Message, e.Code, advice)
+	}
+	return usagef("the warehouse refused the statement: %s (code %d)", e.Message, e.Code)
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	osuser "os/user"
 
 	"github.com/spf13/cobra"
 
@@ -81,21 +81,8 @@ func (c *ackCommand) check() error {
 	case c.tolerance < 0:
 		return usagef("--tolerance must not be below 0")
 	}
-	var err error
-	c.by, err = orUser(c.by)
-	return err
-}
-
-// orUser is a name, or else that of the user of this process.
-func orUser(name string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	u, err := osuser.Current()
-	if err != nil || u.Username == "" {
-		return "", usagef("say who does it with --by: the user of this process has no name")
-	}
-	return u.Username, nil
+	c.by = cmp.Or(c.by, systemUser())
+	return nil
 }
 
 func (c *ackCommand) run(ctx context.Context, a *app) (err error) {

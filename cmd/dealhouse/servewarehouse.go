@@ -103,7 +103,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
 	if err != nil {
-		return fmt.Errorf("%w: choose another address with --listen", err)
+		return usagef("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
 	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,

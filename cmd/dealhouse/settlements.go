@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,9 +185,7 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if c.correct != (c.note != "") {
 		return usagef("--correct and --note go together: a correction says why")
 	}
-	if c.by, err = orUser(c.by); err != nil {
-		return err
-	}
+	c.by = cmp.Or(c.by, systemUser())
 	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,9 +239,7 @@ changed or opened again. Close months in order, once all of their data is loaded
 			if err != nil {
 				return err
 			}
-			if by, err = orUser(by); err != nil {
-				return err
-			}
+			by = cmp.Or(by, systemUser())
 			cfg, err := a.readConfig(false)
 			if err != nil {
 				return err

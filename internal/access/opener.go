@@ -195,7 +195,7 @@ func (o *Opener) WhenFree(ctx context.Context, cfg *config.Config, open Opening)
 			return w, err
 		}
 		if first {
-			o.options.Logger.Info("waiting for another process to close the embedded warehouse", "patience", o.options.Patience)
+			o.options.Logger.Info("waiting for another process to close the embedded warehouse", o.waiting(cfg)...)
 		}
 		select {
 		case <-ctx.Done():
@@ -203,4 +203,16 @@ func (o *Opener) WhenFree(ctx context.Context, cfg *config.Config, open Opening)
 		case <-tick.C:
 		}
 	}
+}
+
+// waiting says for whom and for how long WhenFree waits. The process is left out where the system does not tell it, as
+// for one in another container.
+func (o *Opener) waiting(cfg *config.Config) []any {
+	about := []any{"patience", o.options.Patience}
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
+		if pid, held := chdb.Holder(dir); held && pid != 0 {
+			about = append(about, "pid", pid)
+		}
+	}
+	return about
 }

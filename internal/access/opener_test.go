@@ -1,12 +1,17 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
@@ -49,9 +54,20 @@ func TestWaiting(t *testing.T) {
 	if !errors.Is(err, chdb.ErrLocked) || tries != 1 || !strings.Contains(err.Error(), "a daemon (process 7)") {
 		t.Errorf("%d tries: %v", tries, err)
 	}
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "dealhouse.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }() // nothing was written
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + dir)}}
+	var log bytes.Buffer
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
-	_, err = New(Options{Patience: 1 << 40}).WhenFree(ctx, nil,
+	_, err = New(Options{Patience: 1 << 40, Logger: slog.New(slog.NewTextHandler(&log, nil))}).WhenFree(ctx, cfg,
 		func(context.Context, *config.Config) (*warehouse.Warehouse, error) {
 			if tries++; tries == 3 {
 				cancel(stopped)
@@ -60,6 +76,9 @@ func TestWaiting(t *testing.T) {
 		})
 	if !errors.Is(err, stopped) || tries != 3 {
 		t.Errorf("%d tries: %v", tries, err)
+	}
+	if want := fmt.Sprintf("pid=%d\n", os.Getpid()); chdb.Built && !strings.HasSuffix(log.String(), want) {
+		t.Errorf("it does not say for whom it waits, %s: %s", want, log.String())
 	}
 }
 

@@ -259,3 +259,28 @@ func TestUnreadableIsNotIncomplete(t *testing.T) {
 		t.Errorf("what cannot be opened is %v", err)
 	}
 }
+
+// TestNoPlace: a place where no backup can be is refused before anything is opened, with what to do.
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none", "x.tar"):   filepath.Join(dir, "none") + " does not exist: create the folder, or choose another",
+		filepath.Join(dir, "none", "x") + "/": filepath.Join(dir, "none") + " does not exist",
+		filepath.Join(file, "x.tar"):          file + " cannot be written to (not a directory)",
+		file:                                  file + " is there already",
+		filepath.Join(dir, "data", "x", "y"):  "is in the folder of the warehouse",
+	} {
+		err := CheckPath(path, filepath.Join(dir, "data"))
+		if _, unusable := errors.AsType[UnusableError](err); !unusable || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := CheckPath(filepath.Join(dir, "x.tar"), filepath.Join(dir, "data")); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -29,10 +30,35 @@ type Options struct {
 // CheckPath returns an UnusableError if the warehouse in dir cannot be backed up to path (backup-1). It says so before
 // anything is opened; Take checks again.
 func CheckPath(path, dir string) error {
+	if err := checkOutside(path, dir); err != nil {
+		return err
+	}
+	if err := checkFolder(filepath.Dir(filepath.Clean(path))); err != nil {
+		return err
+	}
 	if err := free(path); err != nil {
 		return UnusableError{err}
 	}
-	return checkOutside(path, dir)
+	return nil
+}
+
+// checkFolder returns an UnusableError if the folder of a backup does not exist, or cannot be written to. It is not
+// made: a mistyped name, or a disk that is not mounted, would else put the backup where nobody looks for it.
+func checkFolder(folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return unusablef("%s does not exist: create the folder, or choose another", folder)
+	case err == nil && !info.IsDir():
+		err = unix.ENOTDIR
+	case err == nil:
+		err = unix.Access(folder, unix.R_OK|unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		return unusablef("%s cannot be written to (%w): give it to the user of this command, or choose another folder", folder,
+			err)
+	}
+	return nil
 }
 
 // Take backs up the embedded warehouse in dir, which is open, to path. Runs are held back meanwhile, so that the backup

@@ -19,6 +19,8 @@ type (
 	HandlerOptions = contract.HandlerOptions
 	// OtherDirError means that this process already has another directory open.
 	OtherDirError = contract.OtherDirError
+	// FolderError means that this process cannot write to a data directory, or cannot make it.
+	FolderError = contract.FolderError
 	// LibraryError means that the engine's library could not be found, downloaded or loaded.
 	LibraryError = contract.LibraryError
 	// Host lets other processes of the same user work with an engine that is open.

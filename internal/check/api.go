@@ -68,9 +68,13 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 	return failedAs(name, "the API gave no page at all")
 }
 
-// reason is why a request failed; the finding names the stream.
+// reason is why a request failed; the finding names the stream. Of an address that the API does not know it has the
+// whole: most often a part of it is wrong. Values that may be secret are masked in it.
 func reason(err error) string {
 	if api, ok := errors.AsType[*dealapi.Error](err); ok {
+		if api.Kind == dealapi.KindNotFound && api.URL != "" {
+			return api.Reason() + " [GET " + api.URL + "]"
+		}
 		return api.Reason()
 	}
 	return err.Error()

@@ -1,12 +1,15 @@
 package check
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 )
 
@@ -40,6 +43,11 @@ func TestAll(t *testing.T) {
 			}
 		}
 	}
+	// The library has another version than the ClickHouse in it, and one table shows both.
+	if found := of(all, "engine"); len(found) != 1 || chdb.Built && found[0].Verdict == OK &&
+		!strings.HasPrefix(found[0].Detail, "libchdb "+chdb.Version) {
+		t.Errorf("%+v", found)
+	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder was made: %v", err)
 	}
@@ -67,6 +75,25 @@ func TestBrokenConfiguration(t *testing.T) {
 	for _, f := range New(Options{Config: source}).Offline(t.Context()) {
 		if f.Check != "configuration" {
 			t.Errorf("it is not to be looked at: %+v", f)
+		}
+	}
+}
+
+// An address that the API does not know is told whole, without what is secret in it.
+func TestUnknownAddress(t *testing.T) {
+	t.Parallel()
+	api := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(api.Close)
+	source := settings(filepath.Join(t.TempDir(), "data"))
+	source.Env[1] = "DEALHOUSE_BASE_URL=" + api.URL + "/shop"
+	found := of(New(Options{Config: source}).All(t.Context()), "API")
+	if len(found) == 0 {
+		t.Fatal("the API was not checked")
+	}
+	for _, f := range found {
+		if f.Verdict != Failed || !strings.Contains(f.Detail, "check base_url") ||
+			!strings.Contains(f.Detail, "[GET "+api.URL+"/shop/v") || strings.Contains(f.Detail, "very-secret") {
+			t.Errorf("%+v", f)
 		}
 	}
 }

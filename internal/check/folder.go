@@ -40,14 +40,14 @@ func checkWritable(dir string) Finding {
 	there := machine.Existing(whole)
 	info, err := os.Stat(there)
 	if err == nil && !info.IsDir() {
-		return misconfigured(name, there+" is not a folder: set warehouse.dsn to another one")
+		err = unix.ENOTDIR
 	}
 	if err == nil {
 		err = unix.Access(there, unix.W_OK|unix.X_OK)
 	}
 	switch {
 	case err != nil:
-		return misconfigured(name, fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder", there, err))
+		return misconfigured(name, (&chdb.FolderError{Path: there, Err: err}).Error())
 	case there != whole:
 		return ok(name, fmt.Sprintf("%s does not exist yet, and can be created in %s", whole, there))
 	}
@@ -95,8 +95,8 @@ func checkHolder(ctx context.Context, dir string) (f Finding, held bool) {
 		", which does not share it (perhaps serve-warehouse, a backup or a report): no other command can use the warehouse until it ends"), true
 }
 
-// checkEngine checks that the engine's library is complete. If no warehouse is opened afterwards, it also starts the
-// engine.
+// checkEngine checks that the engine's library is complete. Its version is not that of the ClickHouse in it, which the
+// check of the warehouse tells. If no warehouse is opened afterwards, it also starts the engine.
 func (c *Checker) checkEngine(ctx context.Context, dir string) Finding {
 	const name = "engine"
 	present, err := chdb.Present(ctx, chdb.Options{Logger: c.options.Logger})
@@ -110,12 +110,12 @@ func (c *Checker) checkEngine(ctx context.Context, dir string) Finding {
 		return warn(name, "the ClickHouse engine is not on this machine yet: dealhouse sync downloads it, once ("+chdb.DownloadSize+")")
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return ok(name, "ClickHouse "+chdb.Version+", the library is whole")
+		return ok(name, "libchdb "+chdb.Version+", the library is whole")
 	}
 	if err := c.tryEngine(ctx); err != nil {
 		return failed(name, err)
 	}
-	return ok(name, "ClickHouse "+chdb.Version+", the library is whole and starts")
+	return ok(name, "libchdb "+chdb.Version+", the library is whole and starts")
 }
 
 // tryEngine starts the engine on a folder of its own.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -127,6 +128,9 @@ func parseBaseURL(s string) (string, error) {
 		return "", errors.New("must end before any ? or #: keys belong in api_key, parameter names in [account.params]")
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	if _, last := path.Split(u.Path); last == "v1" || last == "v2" {
+		return "", fmt.Errorf("must end before /%s, which dealhouse adds itself", last)
+	}
 	return u.String(), nil
 }
 

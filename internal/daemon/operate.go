@@ -85,7 +85,7 @@ func Ask(ctx context.Context, w *warehouse.Warehouse, a warehouse.Action) (acted
 	if _, said := errors.AsType[*warehouse.FaultError](err); said {
 		return acted, err
 	}
-	if advice := warehouse.Advice(err); advice != "" {
+	if advice := w.Advice(err); advice != "" {
 		err = fmt.Errorf("%w; %s", err, advice)
 	}
 	return acted, err

@@ -24,6 +24,9 @@ const (
 	slowdown     = 5                // times as long, for faults that pass slowly
 )
 
+// codeQuota is ClickHouse's QUOTA_EXCEEDED. It passes when the interval of the quota ends.
+const codeQuota = 201
+
 // FaultError says that a statement failed for a reason that lies with the warehouse, and that did not pass in time.
 // What readers see has not changed, nor where the next run begins.
 type FaultError struct {
@@ -46,14 +49,22 @@ func (e *FaultError) Unwrap() error { return e.Err }
 
 // Advice returns what an operator can do about a failure that lies with the warehouse, or "" if nothing is known to
 // help. The text of a *FaultError has it, that of other errors does not.
-func Advice(err error) string {
+func (p *pool) Advice(err error) string {
 	if gaveUp, is := errors.AsType[*FaultError](err); is {
 		return gaveUp.Advice
 	}
 	if r, known := remedyOf(err); known {
-		return r.advice
+		return p.advice(r)
 	}
 	return ""
+}
+
+// advice is that of a remedy for this warehouse. An embedded one has a single disk, and answers no questions about it.
+func (p *pool) advice(r remedy) string {
+	if dir, embedded := strings.CutPrefix(p.given.DSN, EmbeddedScheme); embedded && r.full {
+		return fmt.Sprintf("the disk of %s is full: free space on it, or move the folder to a larger one", dir)
+	}
+	return r.advice
 }
 
 // remedy says how a fault ends that is neither in the statement nor in its content.
@@ -61,6 +72,7 @@ type remedy struct {
 	code   int32
 	slow   bool   // it takes minutes or a person, so asking often is of no use
 	never  bool   // it does not pass by itself
+	full   bool   // a disk is full
 	advice string // for an operator
 }
 
@@ -96,9 +108,9 @@ func remedyOfCode(code int32) (remedy, bool) {
 		r.never = true
 		r.advice = "someone made a table read-only: `ALTER TABLE ... MODIFY SETTING table_readonly = 0`, or move it from its disk, which takes no writes"
 	case 243, 75: // NOT_ENOUGH_SPACE, CANNOT_WRITE_TO_FILE_DESCRIPTOR
-		r.slow = true
+		r.slow, r.full = true, true
 		r.advice = "a disk of the warehouse is full: free space on it, or make it larger; `SELECT name, path, free_space FROM system.disks` shows which"
-	case 201: // QUOTA_EXCEEDED
+	case codeQuota:
 		r.never = true
 		r.advice = "the quota of the server's user is used up until its interval ends: raise it, or run less often"
 	case 209, 210, 279: // SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
@@ -111,6 +123,23 @@ func remedyOfCode(code int32) (remedy, bool) {
 		return remedy{}, false
 	}
 	return r, true
+}
+
+// MayPass reports that the same statement may succeed later, because what failed lies with the warehouse or with the
+// way to it. All other answers of ClickHouse lie with the statement: they come again.
+func MayPass(err error) bool {
+	if gaveUp, is := errors.AsType[*FaultError](err); is {
+		err = gaveUp.Err
+	}
+	if r, known := remedyOf(err); known {
+		return !r.never || r.code == codeQuota
+	}
+	return hasCode(err,
+		3, 33, 40, 74, 76, 87, 107, 246, 271, 499, // faults of a disk or object store, and damaged data
+		49, 173, 1000, 1001, 1002, // LOGICAL_ERROR, CANNOT_ALLOCATE_MEMORY, and what ClickHouse itself did not expect
+		99, 100, 101, 102, 198, // faults of the connection, and DNS_ERROR
+		159, 160, 394, // TIMEOUT_EXCEEDED, TOO_SLOW, QUERY_WAS_CANCELLED: it may be faster when less runs beside it
+		218, 254, 369, 722) // TABLE_IS_DROPPED, NO_ACTIVE_REPLICAS, ALL_REPLICAS_ARE_STALE, ASYNC_LOAD_WAIT_FAILED
 }
 
 // isConnection reports that the connection failed, or something between here and the server did.
@@ -180,13 +209,13 @@ func (p *pool) retry(ctx context.Context, statement string, do func() error) err
 		deadline, limited := ctx.Deadline()
 		if elapsed := time.Since(begin); fault.never || elapsed+wait > p.maxRetryElapsed || limited &&
 			time.Until(deadline) < wait {
-			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: fault.advice, Err: err}
+			return &FaultError{Code: fault.code, Attempts: attempt, Elapsed: elapsed, Advice: p.advice(fault), Err: err}
 		}
 		p.retries.Add(1)
 		p.metrics.retried()
 		p.log.Warn("the warehouse could not run a statement: trying again",
 			"statement", head(statement), "code", fault.code, "attempt", attempt,
-			"wait", wait.Round(time.Millisecond), "error", brief(err))
+			"wait", wait.Round(time.Millisecond), "error", brief(err), "advice", p.advice(fault))
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -399,6 +399,45 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestFullDisk: the first line about a full disk says that it is full, and which: of an embedded warehouse that of its
+// folder, as nobody can ask the engine for its disks.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	full := &clickhouse.Exception{Code: 243, Message: "Cannot reserve 1.00 MiB"}
+	for dsn, want := range map[string]string{
+		"embedded:/srv/deals":   "the disk of /srv/deals is full: free space on it, or move the folder",
+		"clickhouse://h:9000/x": "SELECT name, path, free_space FROM system.disks",
+	} {
+		var log bytes.Buffer
+		p := &pool{given: Options{DSN: dsn}, log: slog.New(slog.NewTextHandler(&log, nil)), backoff: time.Millisecond,
+			maxRetryElapsed: 300 * time.Millisecond}
+		err := p.retry(t.Context(), "INSERT", func() error { return full })
+		if first, _, _ := strings.Cut(log.String(), "\n"); !strings.Contains(first, want) ||
+			!strings.Contains(first, "level=WARN") {
+			t.Errorf("%s: the log begins with %s", dsn, first)
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "disks") != (dsn[0] == 'c') {
+			t.Errorf("%s: %v", dsn, err)
+		}
+	}
+}
+
+// TestMayPass tells faults that may pass from mistakes in a statement, of which ClickHouse has many more codes.
+func TestMayPass(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int32{241, 202, 252, 243, 201, 159, 394, 499, 49, 1001} {
+		err := error(&clickhouse.Exception{Code: code})
+		if !MayPass(err) || !MayPass(fmt.Errorf("x: %w", &FaultError{Err: err})) {
+			t.Errorf("code %d does not count as a fault that may pass", code)
+		}
+	}
+	for _, code := range []int32{51, 69, 125, 153, 395, 32, 62, 164, 396, 774} {
+		if MayPass(&clickhouse.Exception{Code: code}) {
+			t.Errorf("code %d counts as a fault that may pass", code)
+		}
+	}
+}
+
 // told is a log that calls a function when something is written to it.
 type told func()
 

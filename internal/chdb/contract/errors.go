@@ -3,6 +3,8 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 )
 
 var (
@@ -37,11 +39,35 @@ func (e *OtherDirError) Error() string {
 		e.Wanted, e.Open)
 }
 
+// FolderError means that this process cannot write to a data directory, or cannot make it. It stays so until somebody
+// changes something.
+type FolderError struct {
+	Path string // the directory, or what is in its place or in its way
+	Err  error
+}
+
+func (e *FolderError) Error() string {
+	if errors.Is(e.Err, syscall.ENOTDIR) {
+		return e.Path + " is not a folder: set warehouse.dsn to another one"
+	}
+	return fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder",
+		e.Path, e.Err)
+}
+
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// IsLasting reports that a file or folder cannot be used until somebody changes it, or its rights.
+func IsLasting(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // LibraryError means that the engine's library could not be found, downloaded or loaded. Its text says what to do.
 type LibraryError struct {
 	Op   string // what was being done
 	Hint string // what the user can do about it
 	Err  error
+	// Setting says that it stays so until the user changes something on this machine: trying again does not help.
+	Setting bool
 }
 
 func (e *LibraryError) Error() string {

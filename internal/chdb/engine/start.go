@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"dealhouse/internal/chdb/allow"
@@ -38,7 +39,7 @@ func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*in
 		err = writeLimits(dir, o.Limits)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write the engine's configuration: %w", err)
+		return nil, fmt.Errorf("write the engine's configuration: %w", unwritable(filepath.Join(dir, "engine"), err))
 	}
 	// The engine takes its time zone only from the C environment, and a data directory should mean the same everywhere.
 	// Go's own time zone does not change.

@@ -20,7 +20,7 @@ import (
 
 // ErrReadOnly is the error of the read-only door for everything that is not one plain read.
 var ErrReadOnly = exception.New(exception.Readonly, "READONLY",
-	"this door is read-only: it takes one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without other systems")
+	"queries are read-only here: send one SELECT, SHOW, DESCRIBE, EXISTS or EXPLAIN, without INTO OUTFILE and without tables of other systems")
 
 // Settings that let the values of an INSERT be expressions. Names inside data are not checked. So these settings are
 // off where data are read, and a query may not set them.

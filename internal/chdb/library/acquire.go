@@ -117,7 +117,7 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 		base, err := os.UserCacheDir()
 		if err != nil {
 			return "", &contract.LibraryError{Op: "find the cache directory",
-				Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err}
+				Hint: "set HOME or XDG_CACHE_HOME, or " + hintInstall, Err: err, Setting: true}
 		}
 		a.cacheDir = filepath.Join(base, "dealhouse", "chdb")
 	}
@@ -130,11 +130,11 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 		return "", errAbsent
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", &contract.LibraryError{Op: "make the cache directory", Hint: hintInstall, Err: err}
+		return "", uncached("make the cache directory", err)
 	}
 	unlock, err := lockFile(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
-		return "", &contract.LibraryError{Op: "lock the cache directory", Hint: hintInstall, Err: err}
+		return "", uncached("lock the cache directory", err)
 	}
 	defer unlock()
 	// Another process may have finished while this one waited.
@@ -150,6 +150,15 @@ func (a acquirer) path(ctx context.Context) (string, error) {
 	return target, a.verifyCached(ctx, rel, target)
 }
 
+// uncached makes the error for a cache directory that cannot be used.
+func uncached(op string, err error) error {
+	e := &contract.LibraryError{Op: op, Hint: hintInstall, Err: err}
+	if contract.IsLasting(err) {
+		e.Setting, e.Hint = true, "set XDG_CACHE_HOME to a folder that the user of this command can write to, or "+hintInstall
+	}
+	return e
+}
+
 // named returns the path of the file that the operator named. Nobody knows its hash, so the only check is that nobody
 // else can have changed it.
 func (a acquirer) named() (string, error) {
@@ -159,10 +168,10 @@ func (a acquirer) named() (string, error) {
 	}
 	if err != nil {
 		return "", &contract.LibraryError{Op: "use the named library", Hint: "correct or unset " + contract.EnvLibrary,
-			Err: err}
+			Err: err, Setting: true}
 	}
 	if err := onlyOurs(path, filepath.Dir(path)); err != nil {
-		return "", &contract.LibraryError{Op: "use the named library", Hint: hintOwner, Err: err}
+		return "", &contract.LibraryError{Op: "use the named library", Hint: hintOwner, Err: err, Setting: true}
 	}
 	return path, nil
 }
@@ -198,7 +207,7 @@ func (a acquirer) download(ctx context.Context, rel release, dir, target string)
 	p.downloaded(0)
 	tmp, err := os.MkdirTemp(dir, downloadPrefix)
 	if err != nil {
-		return &contract.LibraryError{Op: "make a temporary directory", Hint: hintInstall, Err: err}
+		return uncached("make a temporary directory", err)
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 

@@ -236,6 +236,40 @@ func TestNPMPack(t *testing.T) {
 	}
 }
 
+// TestNPMFails runs npm itself against a registry that is not there: the error has the line of its output that matters,
+// and nothing of its stack.
+func TestNPMFails(t *testing.T) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not on this machine")
+	}
+	t.Setenv("npm_config_registry", "http://127.0.0.1:1/")
+	t.Setenv("npm_config_fetch_retries", "0")
+	t.Setenv("npm_config_cache", t.TempDir())
+	_, err := npmPack(context.Background(), t.TempDir(), "@test/lib", unheard)
+	if err == nil || !strings.Contains(err.Error(), "connect ECONNREFUSED 127.0.0.1:1") {
+		t.Fatalf("got %v", err)
+	}
+	if text := err.Error(); len(text) > 300 || strings.ContainsAny(text, "\n{") || strings.Contains(text, "node_modules") {
+		t.Errorf("it has more than matters: %s", text)
+	}
+}
+
+// TestReason takes what matters from outputs of several versions of npm.
+func TestReason(t *testing.T) {
+	for output, want := range map[string]string{
+		"npm error code ETARGET\nnpm error notarget No matching version found for x@9.\nnpm error notarget In most cases":                                                  "notarget No matching version found for x@9.",
+		"npm ERR! code E404\nnpm ERR! 404 Not Found - GET https://r/x\nnpm ERR! 404 \n":                                                                                    "404 Not Found - GET https://r/x",
+		"npm error code EACCES\nnpm error syscall mkdir\nnpm error path /x/.npm\nnpm error errno EACCES\nnpm error\nnpm error Your cache folder contains root-owned files": "/x/.npm: Your cache folder contains root-owned files",
+		"npm notice\nno such thing\n\n": "no such thing",
+		"":                              "",
+		strings.Repeat("é", 200):        strings.Repeat("é", 150) + "...",
+	} {
+		if got := reason(output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}
+
 // TestNPMTellsHowFarItIs: the bytes that arrive in npm's cache are reported while they arrive.
 // Older files do not count.
 func TestNPMTellsHowFarItIs(t *testing.T) {

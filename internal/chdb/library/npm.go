@@ -2,11 +2,13 @@ package library
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +34,7 @@ func npmPack(ctx context.Context, dir, pkg string, came func(bytes int64)) (stri
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, contract.Version, err, tail(out.Bytes(), 600))
+		return "", fmt.Errorf("npm pack %s@%s: %w: %s", pkg, contract.Version, err, reason(out.String()))
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
 	if err != nil {
@@ -63,11 +65,34 @@ func watchCache(ctx context.Context, npm, dir string, came func(bytes int64)) (s
 	}
 }
 
-// tail returns the last n bytes of what a command printed, where the reason of a failure is.
-func tail(b []byte, n int) []byte {
-	b = bytes.TrimSpace(b)
-	if len(b) > n {
-		b = b[len(b)-n:]
+// longestReason is how many bytes of the output of npm an error repeats at most.
+const longestReason = 300
+
+// reason returns what matters of the output of an npm that failed: the path that it could not use, and the line in
+// which it explains itself. The rest is its own stack, and advice about its own settings. The last line is the reason
+// of one that says nothing in this form.
+func reason(output string) string {
+	var path, why, last string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		text, isError := strings.CutPrefix(line, "npm error ")
+		if !isError {
+			text, isError = strings.CutPrefix(line, "npm ERR! ") // npm 9 and before
+		}
+		key, value, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch {
+		case !isError:
+			last = cmp.Or(line, last)
+		case key == "path":
+			path = cmp.Or(path, value+": ")
+		case key == "", key == "code", key == "errno", key == "syscall", key == "dest":
+		default:
+			why = cmp.Or(why, strings.TrimSpace(text))
+		}
 	}
-	return b
+	text := path + cmp.Or(why, last)
+	if len(text) > longestReason {
+		text = strings.ToValidUTF8(text[:longestReason], "") + "..."
+	}
+	return text
 }

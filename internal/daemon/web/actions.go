@@ -245,12 +245,12 @@ func (op *operator) whyNot(err error) (status int, text string) {
 		return http.StatusUnprocessableEntity, reused.Error()
 	}
 	op.log.Error("an action could not be carried out", "error", err)
-	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + advised(err)
+	return http.StatusServiceUnavailable, "it could not be recorded in the warehouse, and so was not done: " + op.advised(err)
 }
 
 // advised returns why an action could not be recorded, and what can be done about it.
-func advised(err error) string {
-	if advice := warehouse.Advice(err); advice != "" {
+func (op *operator) advised(err error) string {
+	if advice := op.o.Warehouse.Advice(err); advice != "" {
 		return explain(err) + "; " + advice
 	}
 	return explain(err)

@@ -154,11 +154,11 @@ func TestActionsAPI(t *testing.T) {
 		}
 	}
 	full := &clickhouse.Exception{Code: 243, Message: "Cannot reserve 1.00 MiB"}
-	gaveUp := &warehouse.FaultError{Err: full, Attempts: 3, Advice: warehouse.Advice(full)}
+	gaveUp := &warehouse.FaultError{Err: full, Attempts: 3, Advice: b.w.Advice(full)}
 	for _, err := range []error{full, gaveUp} {
 		d.err = fmt.Errorf("recording it: %w", err)
 		if _, body := x.post(t, actionsAPI, pauseCoupons); !strings.Contains(body, "Cannot reserve") ||
-			strings.Count(body, "a disk of the warehouse is full: free space on it") != 1 {
+			strings.Count(body, b.w.Advice(full)) != 1 || !strings.Contains(body, "is full: free space on it") {
 			t.Errorf("a full disk: %s", body)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -89,6 +90,25 @@ type Server struct {
 	said      said
 }
 
+// ListenError means that the server cannot have its address. That ends when somebody changes something.
+type ListenError struct {
+	Address string
+	Err     error
+}
+
+func (e *ListenError) Error() string {
+	advice := "set daemon.listen to an address of this machine"
+	switch {
+	case errors.Is(e.Err, syscall.EADDRINUSE):
+		advice = "set daemon.listen to another address, or stop the other daemon or program that has this one"
+	case errors.Is(e.Err, syscall.EACCES):
+		advice = "set daemon.listen to a port of 1024 or above, or give this program the right to use lower ones"
+	}
+	return fmt.Sprintf("listening on %s: %v: %s", e.Address, e.Err, advice)
+}
+
+func (e *ListenError) Unwrap() error { return e.Err }
+
 // New starts to listen, so that Addr is known, and a port in use is an error at once. Serve answers requests.
 func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
@@ -105,7 +125,7 @@ func New(o Options) (*Server, error) {
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
+		return nil, &ListenError{o.Listen, err}
 	}
 	s.listener = listener
 	s.gate = &gate{o: &o, loopback: loopback.Listener(listener.Addr()), secret: newSecret(),
