@@ -121,7 +121,7 @@ func (d *demonstration) show(ctx context.Context) error {
 	}
 	for _, r := range demoReports() {
 		fmt.Fprintf(d.stdout, "\n%s\n\n", r.title)
-		if err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
+		if _, err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
 			return err
 		}
 	}
