@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -75,6 +76,26 @@ func TestDemo(t *testing.T) {
 	p.find(t, "^acme +transactions +full +39,999 +39,999 ") // from the beginning again
 	p.signal(t, syscall.SIGINT)
 	p.finish(t).want(t, 130)
+}
+
+// What the demo says to type next leaves no variable behind, which the commands for an API of one's own would obey.
+func TestNextStepsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	for kept, times := range map[bool]int{false: 1, true: 4} {
+		var out bytes.Buffer
+		d := demonstration{app: &app{program: "go run ./cmd/dealhouse", stdout: &out}, dir: "./demo-data", kept: kept}
+		d.printNextSteps()
+		steps := strings.ReplaceAll(out.String(), "\\\n", "")
+		if n := strings.Count(steps, "  DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data     go run ./cmd/dealhouse "); n != times ||
+			strings.Contains(steps, "export") {
+			t.Errorf("kept %t: %d commands have the variable, want %d:\n%s", kept, n, times, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > demoWidth {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
 }
 
 // asTheReadmeShows: each line of the README's excerpt of a demo is one that the demo prints.
