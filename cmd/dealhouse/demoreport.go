@@ -73,17 +73,21 @@ func (d *demonstration) printAddresses(warehouse string) {
 		d.cfg.Warehouse.Database, d.world.URL)
 	for _, org := range d.world.Sim.Orgs() {
 		key, payouts := d.world.Sim.Keys(org)
-		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)
+		fmt.Fprintf(&b, "  key of %-8s %s\n  %-15s %s (for payouts only)\n", org, key, "", payouts)
 	}
 	org := d.world.Sim.Orgs()[0]
 	key, _ := d.world.Sim.Keys(org)
 	fmt.Fprintf(&b, `
 In another terminal:
 
-  curl '%[1]s/?database=%[2]s' -d '%[7]s'
+  curl '%[1]s/?database=%[2]s' \
+    -d '%[7]s'
   DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
-  curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
-  DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
+  curl -H 'Authorization: Bearer %[4]s' \
+    %[5]s/v1/deals/payouts
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s \
+    DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s \
+    %[3]s sync
 `, warehouse, d.cfg.Warehouse.Database, d.program, key, d.world.URL, org, countExample())
 	fmt.Fprint(d.stdout, b.String())
 }
