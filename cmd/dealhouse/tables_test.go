@@ -150,6 +150,27 @@ func TestPayoutsFitTheTerminal(t *testing.T) {
 	}
 }
 
+// The decimal points of settlements stand below each other.
+func TestSettlementsAreAligned(t *testing.T) {
+	t.Parallel()
+	amount := decimal.RequireFromString
+	var out bytes.Buffer
+	err := printThreeWay(&out, report.ThreeWay{
+		Payouts: []warehouse.ThreeWay{
+			{Account: "acme", Payout: 2, Currency: "EUR", Earned: amount("76481.0506"), PaidOut: amount("76481.0506")},
+			{Account: "acme", Payout: 1, Currency: "EUR", Earned: amount("997.927"), PaidOut: amount("1000")},
+		},
+		Settlements: []warehouse.Settlement{{Account: "acme", Currency: "EUR", Amount: amount("997.927")},
+			{Account: "acme", Currency: "EUR", Amount: amount("1000")}},
+	})
+	for _, words := range []string{"EUR       76,481.0506  76,481.0506", "EUR          997.9270   1,000.0000",
+		"EUR         997.927", "EUR       1,000.000"} {
+		if err != nil || !strings.Contains(out.String(), words) {
+			t.Errorf("no %q, %v:\n%s", words, err, out.String())
+		}
+	}
+}
+
 // The same for the status, which says more where rows wait or something went wrong.
 func TestStatusFitsTheTerminal(t *testing.T) {
 	t.Parallel()
