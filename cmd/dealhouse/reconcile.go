@@ -237,9 +237,8 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 	return columns, rows
 }
 
-// adviceColumn makes the column of what to do, the last one, as narrow as its words allow: it is left out if there is
-// nothing to do. If narrow, what to do stands beneath the payouts that need it; otherwise a row is one line, for programs
-// that read a pipe.
+// adviceColumn leaves out the last column, what to do, if there is nothing to do. If narrow, what to do stands beneath
+// the payouts that need it; otherwise a row is one line, for programs that read a pipe.
 func adviceColumn(columns []output.Column, rows [][]any, narrow bool) {
 	last := len(columns) - 1
 	idle := !slices.ContainsFunc(rows, func(row []any) bool { return row[last] != report.NothingToDo && row[last] != "" })

@@ -110,8 +110,8 @@ func TestResultsFitTheTerminal(t *testing.T) {
 	}
 }
 
-// The same for payouts that add up. What is to be done about others stands beneath them on a terminal, and at the end of
-// their line elsewhere.
+// The same for payouts that add up. What to do about others stands beneath them on a terminal, and at the end of their
+// line elsewhere.
 func TestPayoutsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
