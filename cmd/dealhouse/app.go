@@ -145,11 +145,13 @@ func (a *app) measure() *prometheus.Registry {
 }
 
 // newService makes the service of a command. The logger and the metrics must exist by then.
-func (a *app) newService() *service.Service {
-	return service.New(service.Options{
+func (a *app) newService() *service.Service { return service.New(a.serviceOptions()) }
+
+func (a *app) serviceOptions() service.Options {
+	return service.Options{
 		Logger: a.log, Metrics: &a.metrics, UserAgent: "dealhouse/" + readBuild().version, Warn: a.printWarning,
 		ShowWaiting: a.showWaiting, NotifyTimeout: a.waits.notifying,
-	})
+	}
 }
 
 // showWaiting tells a user who waits for more than a few seconds what the program waits for. The returned function ends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 const demoLong = `Shows everything in one go, without any setup: starts a simulated deals API on this machine, loads
 its six streams for two accounts into a real ClickHouse inside this process, lets three days pass
 upstream, loads the difference, prints three reports from the views, and compares payouts with their
-transactions.
+transactions. Its log has only what the tables do not say; --log-level info shows all of it.
 
 The data goes to a temporary folder that is removed at the end; --data keeps it. A later demo on the
 same folder starts over. The first run on a machine downloads the ClickHouse engine (` + chdb.DownloadSize + `, by npm).`
@@ -43,7 +44,9 @@ func newDemo(a *app) *cobra.Command {
 		Example: demoExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), a, dir, serve, withoutSandbox)
+			d := &demonstration{app: a, dir: dir, kept: dir != "", withoutSandbox: withoutSandbox,
+				talkative: cmd.Flags().Changed("log-level")}
+			return d.run(cmd.Context(), serve)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "`folder` to keep the data in; it is created if it does not exist")
@@ -63,13 +66,13 @@ type demonstration struct {
 	w       *warehouse.Warehouse
 
 	withoutSandbox bool
+	talkative      bool // the user has asked for log lines
 }
 
-func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool) (err error) {
+func (d *demonstration) run(ctx context.Context, serve bool) (err error) {
 	if !chdb.Built {
 		return usagef("the demo needs the embedded engine, but this binary was built without it: build it without the tag noengine, or use a warehouse of your own with `dealhouse sync`")
 	}
-	d := &demonstration{app: a, service: a.newService(), dir: dir, kept: dir != "", withoutSandbox: withoutSandbox}
 	remove, err := d.prepareFolder()
 	if err != nil {
 		return err
@@ -82,14 +85,14 @@ func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool
 	if d.cfg, err = d.configuration(); err != nil {
 		return err
 	}
-	if d.w, err = a.opener().OrCreate(ctx, d.cfg); err != nil {
+	if d.w, err = d.opener().OrCreate(ctx, d.cfg); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.w.Close()) }()
-	if err := d.show(ctx); err != nil {
+	if err := d.showQuietly(ctx); err != nil {
 		return err
 	}
-	if serve && a.become != nil {
+	if serve && d.become != nil {
 		if err := d.w.Close(); err != nil { // the folder belongs to one process at a time
 			return err
 		}
@@ -99,6 +102,28 @@ func runDemo(ctx context.Context, a *app, dir string, serve, withoutSandbox bool
 	}
 	d.printNextSteps()
 	return nil
+}
+
+// showQuietly does what show does, without the log lines that say what its tables say: how each run ended, and what is
+// wrong with payouts.
+func (d *demonstration) showQuietly(ctx context.Context) error {
+	if d.talkative {
+		d.service = d.newService()
+		return d.show(ctx)
+	}
+	before := d.logLevel.value
+	defer func() {
+		d.logLevel.value = before
+		_ = d.startLogging() // it did before
+	}()
+	d.logLevel.value = "warn"
+	if err := d.startLogging(); err != nil {
+		return err
+	}
+	options := d.serviceOptions()
+	options.Findings = slog.New(slog.DiscardHandler)
+	d.service = service.New(options)
+	return d.show(ctx)
 }
 
 // show runs the demonstration and prints its results.
@@ -121,7 +146,7 @@ func (d *demonstration) show(ctx context.Context) error {
 	}
 	for _, r := range demoReports() {
 		fmt.Fprintf(d.stdout, "\n%s\n\n", r.title)
-		if err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
+		if _, err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
 			return err
 		}
 	}

@@ -43,25 +43,26 @@ func countExample() string {
 	return "SELECT status, count() FROM " + catalog.Transactions().Name + " GROUP BY ALL"
 }
 
-// printNextSteps ends the demo with commands that work with what it left behind.
+// printNextSteps ends the demo with commands that work with what it left behind. Each names the warehouse by itself: a
+// variable that is exported would still be set when the user loads an API of their own.
 func (d *demonstration) printNextSteps() {
 	var b strings.Builder
 	b.WriteString("\nWhat to type next:\n\n")
 	if d.kept {
-		fmt.Fprintf(&b, `  export DEALHOUSE_WAREHOUSE_DSN=%[1]s
-  %[2]s query "%[3]s"
-  %[2]s query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"
-  %[2]s runs
-  %[2]s serve-warehouse
-`, quoted(warehouse.EmbeddedScheme+d.dir), d.program, countExample())
+		for _, command := range []string{`query "` + countExample() + `"`,
+			`query "SELECT * FROM coupons_history WHERE valid_to IS NOT NULL LIMIT 5"`, "runs", "serve-warehouse"} {
+			fmt.Fprintf(&b, "  DEALHOUSE_WAREHOUSE_DSN=%s \\\n    %s %s\n", quoted(warehouse.EmbeddedScheme+d.dir), d.program,
+				command)
+		}
 	} else {
 		fmt.Fprintf(&b, `  %[1]s demo --data ./demo-data
-  export DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data
-  %[1]s query "%[2]s"
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./demo-data \
+    %[1]s query "%[2]s"
   %[1]s demo --serve
 `, d.program, countExample())
 	}
-	fmt.Fprintf(&b, "\nFor your own API: copy config.example.toml to dealhouse.toml, fill in the account, then\n\n  %[1]s check\n  %[1]s sync\n", d.program)
+	fmt.Fprintf(&b, "\nFor your own API: copy config.example.toml to dealhouse.toml, fill in the account, then\n\n  %[1]s check\n  %[1]s sync\n",
+		d.program)
 	fmt.Fprint(d.stdout, b.String())
 }
 
@@ -72,17 +73,21 @@ func (d *demonstration) printAddresses(warehouse string) {
 		d.cfg.Warehouse.Database, d.world.URL)
 	for _, org := range d.world.Sim.Orgs() {
 		key, payouts := d.world.Sim.Keys(org)
-		fmt.Fprintf(&b, "  key of %-8s %s (for payouts only: %s)\n", org, key, payouts)
+		fmt.Fprintf(&b, "  key of %-8s %s\n  %-15s %s (for payouts only)\n", org, key, "", payouts)
 	}
 	org := d.world.Sim.Orgs()[0]
 	key, _ := d.world.Sim.Keys(org)
 	fmt.Fprintf(&b, `
 In another terminal:
 
-  curl '%[1]s/?database=%[2]s' -d '%[7]s'
+  curl '%[1]s/?database=%[2]s' \
+    -d '%[7]s'
   DEALHOUSE_WAREHOUSE_DSN=%[1]s/%[2]s %[3]s status
-  curl -H 'Authorization: Bearer %[4]s' %[5]s/v1/deals/payouts
-  DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s %[3]s sync
+  curl -H 'Authorization: Bearer %[4]s' \
+    %[5]s/v1/deals/payouts
+  DEALHOUSE_WAREHOUSE_DSN=embedded:./my-data DEALHOUSE_ACCOUNT=%[6]s \
+    DEALHOUSE_BASE_URL=%[5]s DEALHOUSE_API_KEY=%[4]s \
+    %[3]s sync
 `, warehouse, d.cfg.Warehouse.Database, d.program, key, d.world.URL, org, countExample())
 	fmt.Fprint(d.stdout, b.String())
 }

@@ -126,7 +126,10 @@ type queryTask struct {
 }
 
 func (q queryTask) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
-	err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
+	printed, err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
+	if err == nil && q.Output == output.Table { // the other formats are for programs
+		a.logEmpty(printed, "the statement gave no rows")
+	}
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && warehouse.IsDenied(err) {
 		return usagef("the embedded warehouse refused the statement: %s (code %d)", e.Message,
 			e.Code) // it has no credentials
@@ -149,11 +152,12 @@ func statement(sql string) (string, error) {
 	return sql, nil
 }
 
-// printQuery runs a statement on a read-only connection and prints its rows as they come.
-func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format output.Format, sql string) (err error) {
+// printQuery runs a statement on a read-only connection and prints its rows as they come. It returns their number.
+func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format output.Format, sql string) (printed int,
+	err error) {
 	rows, err := w.ReadOnly().Query(ctx, sql)
 	if err != nil {
-		return sqlError(w, sql, err)
+		return 0, sqlError(w, sql, err)
 	}
 	defer func() {
 		if closing := rows.Close(); err == nil && closing != nil {
@@ -163,7 +167,7 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 	types := rows.ColumnTypes()
 	columns := make([]output.Column, len(types))
 	for i, t := range types {
-		columns[i] = output.Column{Name: t.Name(), Right: output.Numeric(t.DatabaseTypeName())}
+		columns[i] = queryColumn(t.Name(), t.DatabaseTypeName())
 	}
 	p := output.NewPrinter(format, out, columns)
 	into := make([]any, len(types))
@@ -173,22 +177,57 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 	values := make([]any, len(types))
 	for rows.Next() {
 		if err := scan(rows, types, into, values); err != nil {
-			return err
+			return printed, err
 		}
 		if err := p.Row(values); err != nil {
-			return fmt.Errorf("printing the result: %w", err)
+			return printed, fmt.Errorf("printing the result: %w", err)
 		}
+		printed++
 	}
 	if err := rows.Err(); err != nil {
-		return sqlError(w, sql, err)
+		return printed, sqlError(w, sql, err)
+	}
+	if len(columns) == 0 && format == output.Table {
+		if columns = describe(ctx, w, sql); len(columns) > 0 {
+			p = output.NewPrinter(format, out, columns)
+		}
 	}
 	if len(columns) == 0 { // a statement without a result
-		return nil
+		return 0, nil
 	}
 	if err := p.Close(); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
+		return printed, fmt.Errorf("printing the result: %w", err)
 	}
-	return nil
+	return printed, nil
+}
+
+func queryColumn(name, typ string) output.Column {
+	return output.Column{Name: name, Right: output.Numeric(typ)}
+}
+
+// describe returns the columns of a query without rows: over HTTP, which is how the embedded engine is asked, such a
+// result does not name them. It returns none for other statements than a SELECT.
+func describe(ctx context.Context, w *warehouse.Warehouse, sql string) (columns []output.Column) {
+	rows, err := w.ReadOnly().Query(ctx, "DESCRIBE TABLE (\n"+sql+"\n)")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = rows.Close() }()          // the result is complete without the names
+	about := make([]string, len(rows.Columns())) // the name, the type, and more
+	into := make([]any, len(about))
+	for i := range about {
+		into[i] = &about[i]
+	}
+	for rows.Next() {
+		if len(about) < 2 || rows.Scan(into...) != nil {
+			return nil
+		}
+		columns = append(columns, queryColumn(about[0], about[1]))
+	}
+	if rows.Err() != nil {
+		return nil
+	}
+	return columns
 }
 
 func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -170,7 +171,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if f.WithoutTransactions && c.rows() == report.ListTransactions() {
 		err = r.WriteTransactionsCSV(ctx, w, a.stdout)
 	} else {
-		err = printReconciliation(a.stdout, c.format.value, c.rows(), r)
+		err = printReconciliation(a.stdout, c.format.value, c.rows(), r, output.IsTerminal(a.screen))
 	}
 	if err != nil {
 		return err
@@ -181,7 +182,8 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-func printReconciliation(to io.Writer, format output.Format, list string, r report.Reconciliation) error {
+// printReconciliation prints the reconciliation. narrow says that tables should fit a terminal.
+func printReconciliation(to io.Writer, format output.Format, list string, r report.Reconciliation, narrow bool) error {
 	switch format {
 	case output.JSON:
 		return r.WriteJSON(to)
@@ -190,7 +192,7 @@ func printReconciliation(to io.Writer, format output.Format, list string, r repo
 	case output.HTML:
 		return r.WriteHTML(to)
 	}
-	return printReconciliationTables(to, r)
+	return printReconciliationTables(to, r, narrow)
 }
 
 // amountCell shows amounts as people write them.
@@ -235,8 +237,21 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 	return columns, rows
 }
 
+// adviceColumn leaves out the last column, what to do, if there is nothing to do. If narrow, what to do stands beneath
+// the payouts that need it; otherwise a row is one line, for programs that read a pipe.
+func adviceColumn(columns []output.Column, rows [][]any, narrow bool) {
+	last := len(columns) - 1
+	idle := !slices.ContainsFunc(rows, func(row []any) bool { return row[last] != report.NothingToDo && row[last] != "" })
+	columns[last].Optional, columns[last].Below = idle, narrow
+	for _, row := range rows {
+		if row[last] == report.NothingToDo && (idle || narrow) {
+			row[last] = ""
+		}
+	}
+}
+
 // printReconciliationTables prints the reconciliation for people.
-func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
+func printReconciliationTables(to io.Writer, r report.Reconciliation, narrow bool) error {
 	var others, changed [][]any
 	d := r.AlignOthers(report.Terminal)
 	for _, o := range r.Orphans {
@@ -255,6 +270,7 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation) error {
 			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
 	}
 	columns, payouts := payoutTable(r)
+	adviceColumn(columns, payouts, narrow)
 	tables := []struct {
 		title   string
 		columns []output.Column

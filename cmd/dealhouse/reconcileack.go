@@ -17,9 +17,10 @@ import (
 )
 
 const ackLong = `Marks what dealhouse reconcile found about a payout as known, and records who did so, when, why, and for
-which amounts. From then on it is left out of the summary, the exit code and the log. If the amounts change,
-it is open again, and the report says by how much. An acknowledgement is never changed or removed; the last
-one counts. The view payout_acknowledgements has all of them.
+which amounts. From then on the exit code and the log leave it out. Its amounts stay in the sums, which are
+exact, and the summary says how many payouts are acknowledged. If the amounts change, it is open again, and
+the report says by how much. An acknowledgement is never changed or removed; the last one counts. The view
+payout_acknowledgements has all of them.
 
 Amounts are compared transaction by transaction, so two opposite changes do not cancel out. --tolerance is
 how far they may change in total before the finding opens again, in the smallest unit of the currency, such

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,11 @@ func printResults(to io.Writer, format output.Format, results []syncer.Result) e
 		output.Count("unchanged"),
 		optional(output.Count("rejected")), output.Count("pages"), output.Duration(format), {Name: "outcome"},
 	}
-	if format != output.Table {
+	const unchanged, pages, duration = 7, 9, 10
+	if format == output.Table { // it fits a terminal
+		columns[unchanged].Name, columns[duration].Name = "same", "took"
+		columns = slices.Delete(columns, pages, pages+1)
+	} else {
 		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"},
 			output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
 			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"},
@@ -35,7 +40,9 @@ func printResults(to io.Writer, format output.Format, results []syncer.Result) e
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, t.Rejected, t.Pages,
 			runTime(r.Record).Seconds(), outcomeWord(r),
 		}
-		if format != output.Table {
+		if format == output.Table {
+			row = slices.Delete(row, pages, pages+1)
+		} else {
 			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter),
 				output.Time(r.Record.Watermark),
 				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err))

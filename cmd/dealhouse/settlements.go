@@ -94,33 +94,36 @@ func printSettlements(ctx context.Context, a *app, account string, format output
 // printThreeWay prints payouts and settlements for people.
 func printThreeWay(to io.Writer, t report.ThreeWay) error {
 	var payouts, settlements [][]any
+	columns := []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}}
+	amounts := []string{"earned", "paid out", "received", "fees", "converted", "outstanding"}
+	for _, name := range amounts {
+		columns = append(columns, alignedColumn(name))
+	}
+	columns = append(columns, output.Column{Name: "state"}, output.Column{Name: "settlements"},
+		output.Column{Name: "what to do"})
+	d := report.AlignThreeWay(report.Terminal, t.Payouts)
 	for _, p := range t.Payouts {
 		row := []any{p.Account, strconv.FormatInt(p.Payout, 10), p.Currency}
-		for _, d := range []string{report.MoneyIn(p.Currency, p.Earned), report.MoneyIn(p.Currency, p.PaidOut),
-			report.MoneyIn(p.Currency, p.Received), report.MoneyIn(p.Currency, p.Fees),
-			report.MoneyIn(p.Currency, p.Converted), report.MoneyIn(p.Currency, p.Outstanding)} {
-			row = append(row, d)
+		for _, name := range amounts {
+			row = append(row, d.Text(name, p.Currency, report.ThreeWayAmounts(p)[name]))
 		}
 		payouts = append(payouts, append(row, p.State, strings.Join(p.Settlements, " "), report.ThreeWayAdvice(p)))
 	}
+	d = report.AlignSettlements(report.Terminal, t.Settlements)
 	for _, s := range t.Settlements {
 		settlements = append(settlements, []any{s.Account, s.Reference, report.Day(&s.ReceivedOn), s.Currency,
-			report.MoneyIn(s.Currency, s.Amount), report.MoneyIn(s.Currency, s.Fee), report.Sent(s),
+			d.Text("amount", s.Currency, s.Amount), d.Text("fee", s.Currency, s.Fee), report.Sent(s),
 			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
 	}
 	if len(payouts) > 0 {
-		err := output.Print(output.Table, to, []output.Column{{Name: "account"}, {Name: "payout", Right: true},
-			{Name: "currency"}, amountColumn("earned"), amountColumn("paid out"), amountColumn("received"),
-			amountColumn("fees"), amountColumn("converted"), amountColumn("outstanding"), {Name: "state"}, {Name: "settlements"},
-			{Name: "what to do"}}, payouts)
-		if err != nil {
+		if err := output.Print(output.Table, to, columns, payouts); err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
 	}
 	if len(settlements) > 0 {
 		err := output.Print(output.Table, to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
-			{Name: "currency"}, amountColumn("amount"), amountColumn("fee"),
+			{Name: "currency"}, alignedColumn("amount"), alignedColumn("fee"),
 			{Name: "converted from", Right: true}, {Name: "payouts"}, {Name: "text"}, {Name: "what to do"}}, settlements)
 		if err != nil {
 			return err

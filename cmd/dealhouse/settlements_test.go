@@ -45,7 +45,7 @@ func checkSettlements(t *testing.T, b *books) {
 	got = b.call(t, "settlements")
 	got.shows(t, "received", "101 (amount)", "it is not known which payout it settles")
 	line := regexp.MustCompile(`(?m)^acme +102 .*$`).FindString(got.out)
-	if !strings.Contains(line, "22.44     21.44  1.00") || !strings.Contains(line, "received") {
+	if !strings.Contains(line, "22.4400     21.44  1.00") || !strings.Contains(line, "received") {
 		t.Errorf("payout 102: %q", line)
 	}
 	rows := b.rowsOf(t, "settlements", "--list", "settlements")

@@ -29,9 +29,10 @@ last complete list no longer had; they are deleted once that is certain.
 If only part of a stream is loaded, its scope shows the filters of the last complete list, and the configured
 ones if they differ.
 
-The last outcome is one of those of dealhouse runs, or: never ran, disabled, or not configured. The table
-shows the beginning of an error; JSON and CSV have all of it. The table leaves out the columns for waiting
-rows and errors if there are none.
+The last outcome is one of those of dealhouse runs, or: never ran, disabled, or not configured. Without any
+account in the configuration it is that of the last run, whoever made it. The table shows the beginning of
+an error; JSON and CSV have all of it. The table leaves out the columns for waiting rows and errors if there
+are none.
 
 --watch repeats it until Ctrl-C: in place on a terminal, otherwise one below the other. An embedded warehouse
 is closed in between, so that a sync can open it; while a sync has it open, the last status stays.`
@@ -91,6 +92,9 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	all = service.Statuses(cfg, all)
 	if len(all) == 0 {
 		a.log.Warn("nothing has been loaded into this warehouse yet, and no account is configured", "warehouse", place(cfg))
+	}
+	if len(all) > 0 && len(cfg.Accounts) == 0 && !c.watch {
+		a.log.Info("no account is configured here: these are the last runs of others")
 	}
 	return printStatus(to, c.format.value, all,
 		func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })

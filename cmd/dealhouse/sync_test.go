@@ -361,10 +361,18 @@ func (b *bench) reports(t *testing.T) {
 	if strings.Contains(got.out, "FAILED") {
 		t.Error(got.out)
 	}
-	unconfigured := call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + b.dir}, "status")
+	reader := []string{"DEALHOUSE_WAREHOUSE_DSN=embedded:" + b.dir}
+	unconfigured := call(t, append(reader, "DEALHOUSE_ACCOUNT=other", "DEALHOUSE_BASE_URL=http://127.0.0.1:1",
+		"DEALHOUSE_API_KEY=none"), "status")
 	unconfigured.want(t, 0)
 	unconfigured.shows(t, "globex   products", "not configured")
 	if strings.Contains(unconfigured.out, "failed") { // as the payouts of acme did
 		t.Errorf("streams that are not configured have failed:\n%s", unconfigured.out)
+	}
+	unconfigured = call(t, reader, "status")
+	unconfigured.want(t, 0, "no account is configured here")
+	unconfigured.shows(t, "globex   products", "failed")
+	if strings.Contains(unconfigured.out, "not configured") {
+		t.Errorf("nothing is configured, and the status holds that against the streams:\n%s", unconfigured.out)
 	}
 }

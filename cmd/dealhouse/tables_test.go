@@ -7,6 +7,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
+	"dealhouse/internal/report"
+	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
 
@@ -78,6 +83,91 @@ func TestRunsWithErrorsFitTheTerminal(t *testing.T) {
 	}
 	if n := strings.Count(shown, "could not be reached"); n != 5 {
 		t.Errorf("the error is shown %d times", n/5)
+	}
+}
+
+// The same for the summary of a sync.
+func TestResultsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 15, 9, 0, 59, 0, time.UTC)
+	record := warehouse.RunRecord{
+		Account: "globex", Stream: "cashback_offers", Mode: "incremental", Outcome: warehouse.OutcomeSuccess, StartedAt: at,
+		FinishedAt: at.Add(83 * time.Second),
+		Totals:     warehouse.Totals{Read: 40_000, Pages: 40}, Changes: warehouse.Changes{Inserted: 40_000},
+	}
+	var out bytes.Buffer
+	if err := printResults(&out, "table", []syncer.Result{{Record: record}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fits(t, out.String()),
+		"account stream mode read inserted updated deleted same took outcome"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	out.Reset()
+	if err := printResults(&out, "csv", []syncer.Result{{Record: record}}); err != nil ||
+		!strings.Contains(out.String(), "globex,cashback_offers,incremental,40000,40000,0,0,0,0,40,83,success,") {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+}
+
+// The same for payouts that add up. What to do about others stands beneath them on a terminal, and at the end of their
+// line elsewhere.
+func TestPayoutsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	amount := decimal.RequireFromString("83997.2368")
+	payout := report.Payout{
+		Payout: warehouse.Payout{Account: "acme", ID: 633, Start: &at, End: &at, Currencies: []string{"EUR"},
+			Verdict: report.Matched},
+		Explained: finance.Explanation{Lines: []finance.Line{{Currency: "EUR", Paid: amount, Worth: amount}}},
+	}
+	var out bytes.Buffer
+	printed := func(narrow bool, payouts ...report.Payout) string {
+		out.Reset()
+		if err := printReconciliationTables(&out, report.Reconciliation{Payouts: payouts}, narrow); err != nil {
+			t.Fatal(err)
+		}
+		table, _, _ := strings.Cut(out.String(), "\n\n")
+		return table
+	}
+	for _, narrow := range []bool{false, true} {
+		if got, want := fits(t, printed(narrow, payout)),
+			"account payout period currency paid worth now verdict"; got != want {
+			t.Errorf("columns %s, want %s", got, want)
+		}
+	}
+	other := payout
+	other.Verdict = report.NoTransactions
+	const advice = "none of its transactions is loaded"
+	if got := printed(false, payout, other); !strings.Contains(got, "matched          nothing to do\n") ||
+		!strings.Contains(got, "no transactions  "+advice) {
+		t.Error(got)
+	}
+	got := printed(true, payout, other)
+	fits(t, got)
+	if !strings.Contains(got, "matched\n") || !strings.Contains(got, "no transactions\n    "+advice) {
+		t.Error(got)
+	}
+}
+
+// The decimal points of settlements stand below each other.
+func TestSettlementsAreAligned(t *testing.T) {
+	t.Parallel()
+	amount := decimal.RequireFromString
+	var out bytes.Buffer
+	err := printThreeWay(&out, report.ThreeWay{
+		Payouts: []warehouse.ThreeWay{
+			{Account: "acme", Payout: 2, Currency: "EUR", Earned: amount("76481.0506"), PaidOut: amount("76481.0506")},
+			{Account: "acme", Payout: 1, Currency: "EUR", Earned: amount("997.927"), PaidOut: amount("1000")},
+		},
+		Settlements: []warehouse.Settlement{{Account: "acme", Currency: "EUR", Amount: amount("997.927")},
+			{Account: "acme", Currency: "EUR", Amount: amount("1000")}},
+	})
+	for _, words := range []string{"EUR       76,481.0506  76,481.0506", "EUR          997.9270   1,000.0000",
+		"EUR         997.927", "EUR       1,000.000"} {
+		if err != nil || !strings.Contains(out.String(), words) {
+			t.Errorf("no %q, %v:\n%s", words, err, out.String())
+		}
 	}
 }
 

@@ -111,6 +111,16 @@ func TestQueryInSandbox(t *testing.T) {
 		b.config)
 	p.find(t, "^ü,100000")
 	p.finish(t).want(t, 0)
+	p = start(t, b.env, "query", "SELECT account, rows FROM stream_counts WHERE rows > 5 -- none", "--config", b.config)
+	empty := p.finish(t)
+	empty.want(t, 0, "the statement gave no rows")
+	if want := "account  rows\n-------  ----\n"; empty.out != want {
+		t.Errorf("a table without rows is %q, want %q", empty.out, want)
+	}
+	p = start(t, b.env, "query", "SELECT 1 WHERE 0", "-o", "jsonl", "--config", b.config)
+	if got := p.finish(t); got.code != 0 || got.out+got.err != "" {
+		t.Errorf("code %d, %s%s", got.code, got.out, got.err)
+	}
 	p = start(t, b.env, "query", "SELECT nothing", "--config", b.config)
 	p.finish(t).want(t, 2, "nothing", "(code 47)")
 	gone := filepath.Join(t.TempDir(), "gone")

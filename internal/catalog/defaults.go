@@ -11,6 +11,7 @@ const (
 	DefaultTimeout           = 30 * time.Second // of one request with its body
 	DefaultMaxBodyBytes      = 64 << 20         // of one response, after decompression
 	DefaultMaxRetryElapsed   = 5 * time.Minute  // of one request with all its retries
+	MaxAttempts              = 8                // of one request, the first included; no key sets it
 	DefaultBatchRows         = 20_000           // of one insert into staging
 	DefaultMaxStatementRetry = 2 * time.Minute  // of one statement of the warehouse with all its retries
 

@@ -168,7 +168,8 @@ seconds.`,
 		{
 			name: "max_retry_elapsed", in: shared, standard: written(catalog.DefaultMaxRetryElapsed),
 			value: duration(func(v *values) *time.Duration { return &v.maxRetryElapsed }, 0, 24*time.Hour),
-			doc:   `How long one request is retried before its run fails. "0s": no retry.`,
+			doc: fmt.Sprintf(`How long one request is retried before its run fails: this long, but at most %d attempts. If nothing
+answers at all, these take about a minute. "0s": no retry.`, catalog.MaxAttempts),
 		},
 		{
 			name: "batch_rows", in: shared, standard: written(catalog.DefaultBatchRows),

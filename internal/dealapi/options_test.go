@@ -11,7 +11,7 @@ func TestDefaultsAreTheConfigured(t *testing.T) {
 	var o Options
 	o.setDefaults()
 	if o.Timeout != catalog.DefaultTimeout || o.MaxBodyBytes != catalog.DefaultMaxBodyBytes ||
-		o.MaxElapsed != catalog.DefaultMaxRetryElapsed {
-		t.Errorf("%s, %d bytes, %s", o.Timeout, o.MaxBodyBytes, o.MaxElapsed)
+		o.MaxElapsed != catalog.DefaultMaxRetryElapsed || o.MaxAttempts != catalog.MaxAttempts {
+		t.Errorf("%s, %d bytes, %s, %d attempts", o.Timeout, o.MaxBodyBytes, o.MaxElapsed, o.MaxAttempts)
 	}
 }

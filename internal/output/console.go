@@ -26,10 +26,11 @@ type Console struct {
 	frame []string // on the screen now
 }
 
-// NewConsole returns a Console on w. It is live when w is a terminal.
+// NewConsole returns a Console on w. It is live when w is a terminal that understands control sequences.
 func NewConsole(w io.Writer) *Console {
 	c := &Console{out: w, size: func() (int, int) { return 80, 24 }}
-	if f, ok := w.(*os.File); ok && IsTerminal(w) {
+	// An editor's terminal sets TERM so, and would show the sequences as text.
+	if f, ok := w.(*os.File); ok && IsTerminal(w) && os.Getenv("TERM") != "dumb" {
 		c.live = true
 		c.size = func() (int, int) {
 			width, height, err := term.GetSize(int(f.Fd()))
@@ -48,7 +49,7 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Live reports that frames can be drawn: it is a terminal.
+// Live reports that frames can be drawn.
 func (c *Console) Live() bool { return c.live }
 
 // Write writes whole lines above the frame.

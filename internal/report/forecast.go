@@ -121,13 +121,29 @@ type ForecastRow struct {
 func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	var rows []ForecastRow
 	money := func(d decimal.Decimal) string { return wording.Grouped(MoneyIn(c.Currency, d)) }
+	rests := []struct {
+		title string
+		finance.Stock
+	}{{"later", c.Unpaid.Later}, {"overdue", c.Unpaid.Overdue}, {"no time of sale", c.Unpaid.Undated}}
+	d := NewAlignment(Page)
 	for _, f := range c.Forecast {
-		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Count(), Pending: money(f.Pending),
-			Confirmed:   money(f.Confirmed),
+		d.Note(pendingPart, c.Currency, f.Pending)
+		d.Note(confirmedPart, c.Currency, f.Confirmed)
+		if f.Known {
+			d.Note("forecast", c.Currency, f.Amount)
+		}
+	}
+	for _, rest := range rests {
+		d.Note(pendingPart, c.Currency, rest.Pending)
+		d.Note(confirmedPart, c.Currency, rest.Confirmed)
+	}
+	for _, f := range c.Forecast {
+		row := ForecastRow{Payout: finance.MonthOf(f.Due).Format("2006-01"), Count: f.Count(),
+			Pending: d.Text(pendingPart, c.Currency, f.Pending), Confirmed: d.Text(confirmedPart, c.Currency, f.Confirmed),
 			PendingRate: rateWords(f.PendingRate), ConfirmedRate: rateWords(f.ConfirmedRate), Forecast: "too little history",
 			PastOff: "not tested"}
 		if f.Known {
-			row.Forecast = money(f.Amount)
+			row.Forecast = d.Text("forecast", c.Currency, f.Amount)
 		}
 		if f.Tested() {
 			worst := f.Worst()
@@ -137,13 +153,11 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 		}
 		rows = append(rows, row)
 	}
-	for _, rest := range []struct {
-		title string
-		finance.Stock
-	}{{"later", c.Unpaid.Later}, {"overdue", c.Unpaid.Overdue}, {"no time of sale", c.Unpaid.Undated}} {
+	for _, rest := range rests {
 		if len(c.Forecast) > 0 && rest.Count() != 0 {
-			rows = append(rows, ForecastRow{Payout: rest.title, Count: rest.Count(), Pending: money(rest.Pending),
-				Confirmed: money(rest.Confirmed)})
+			rows = append(rows, ForecastRow{Payout: rest.title, Count: rest.Count(),
+				Pending:   d.Text(pendingPart, c.Currency, rest.Pending),
+				Confirmed: d.Text(confirmedPart, c.Currency, rest.Confirmed)})
 		}
 	}
 	return rows

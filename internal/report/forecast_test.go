@@ -181,3 +181,20 @@ func (x *world) dueIsUnpaid(t *testing.T, s Statement) {
 		}
 	}
 }
+
+// The decimal points of forecasts stand below each other, and below those of what is not forecast.
+func TestForecastRowsAreAligned(t *testing.T) {
+	t.Parallel()
+	stock := func(pending string) finance.Stock {
+		return finance.Stock{Pending: decimal.RequireFromString(pending), PendingCount: 1}
+	}
+	c := CurrencyStatement{Currency: "EUR", Forecast: []finance.Forecast{{Stock: stock("49944.3")},
+		{Stock: stock("7098.79")}}, Unpaid: Unpaid{Later: stock("1.2345")}}
+	var got []string
+	for _, r := range c.ForecastRows() {
+		got = append(got, r.Pending)
+	}
+	if want := "49,944.3000 7,098.7900 1.2345"; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}

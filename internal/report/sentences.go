@@ -13,6 +13,9 @@ import (
 // namedIDs is the largest number of transactions that a sentence names. The tables have all.
 const namedIDs = 2
 
+// NothingToDo is the advice about a payout that needs no work.
+const NothingToDo = "nothing to do"
+
 // Advice says, in words that accountants use, what to expect of a payout, and what to do.
 func (p Payout) Advice() string {
 	var advice []string
@@ -31,7 +34,7 @@ func (p Payout) Advice() string {
 	}
 	advice = append(advice, p.acknowledged()...)
 	if len(advice) == 0 {
-		return "nothing to do"
+		return NothingToDo
 	}
 	return strings.Join(advice, "; ")
 }

@@ -261,7 +261,8 @@ var threeWayText string
 // WriteHTML writes one page that needs no other files, and prints on A4.
 func (t ThreeWay) WriteHTML(w io.Writer) error {
 	return writePage(w, "threeway", threeWayText, template.FuncMap{
-		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
+		"total": AlignThreeWay(Page, t.Totals()).Text, "payout": AlignThreeWay(Page, t.Payouts).Text,
+		"settled": AlignSettlements(Page, t.Settlements).Text,
 		"settles": SettlementPayouts, "sent": Sent, "list": func(all []string) string { return strings.Join(all, ", ") },
 	}, struct {
 		ThreeWay

@@ -93,6 +93,16 @@ func AlignThreeWay(in Medium, all []warehouse.ThreeWay) *Alignment {
 	return a
 }
 
+// AlignSettlements returns the alignment of a table of settlements.
+func AlignSettlements(in Medium, all []warehouse.Settlement) *Alignment {
+	a := NewAlignment(in)
+	for _, s := range all {
+		a.Note("amount", s.Currency, s.Amount)
+		a.Note("fee", s.Currency, s.Fee)
+	}
+	return a
+}
+
 // ThreeWayAmounts returns the amounts of a payout by the names of their columns.
 func ThreeWayAmounts(p warehouse.ThreeWay) map[string]decimal.Decimal {
 	return map[string]decimal.Decimal{"earned": p.Earned, "paid out": p.PaidOut, "received": p.Received, "fees": p.Fees,

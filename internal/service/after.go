@@ -91,7 +91,7 @@ func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, 
 	s.reconciling.Lock() // service-4: two reconciliations at once would both report the same finding as new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
-	found, _, err := report.AfterSync(ctx, w, s.log,
+	found, _, err := report.AfterSync(ctx, w, s.findings,
 		report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())

@@ -24,6 +24,8 @@ type Options struct {
 	// Warn shows a person a problem that stops nothing. It is called from several goroutines at once. Default: a log
 	// line.
 	Warn func(Warning)
+	// Findings is where new findings about payouts are logged. Default: Logger.
+	Findings *slog.Logger
 	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
 	ShowWaiting func(what string) (done func())
 	// NotifyTimeout is how long Notify may take. Default: DefaultNotifyTimeout.
@@ -40,6 +42,7 @@ type Warning struct {
 // Service does what is to be done around runs. It is safe for concurrent use.
 type Service struct {
 	log           *slog.Logger
+	findings      *slog.Logger
 	metrics       *daemon.Metrics
 	now           func() time.Time
 	userAgent     string
@@ -61,13 +64,16 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		log: o.Logger, metrics: o.Metrics, now: o.Clock, userAgent: o.UserAgent, warn: o.Warn, showWaiting: o.ShowWaiting,
-		notifyTimeout: o.NotifyTimeout, bodies: dealapi.NewBodies(),
+		notifyTimeout: o.NotifyTimeout, bodies: dealapi.NewBodies(), findings: o.Findings,
 	}
 	if s.notifyTimeout <= 0 {
 		s.notifyTimeout = DefaultNotifyTimeout
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.findings == nil {
+		s.findings = s.log
 	}
 	if s.metrics == nil {
 		s.metrics = &daemon.Metrics{}

@@ -10,7 +10,8 @@ import (
 
 // Statuses adds the configured streams that never ran to those that did. Streams are in the order of the configuration;
 // accounts that are no longer configured come last. A stream that is no longer loaded does not show the result of its
-// last run.
+// last run; but if the configuration has no account at all, it is that of a reader, and says nothing about what is
+// loaded.
 func Statuses(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.StreamStatus {
 	var all []warehouse.StreamStatus
 	for _, account := range cfg.Accounts {
@@ -29,7 +30,9 @@ func Statuses(cfg *config.Config, ran []warehouse.StreamStatus) []warehouse.Stre
 	}
 	for _, s := range ran {
 		if _, configured := cfg.Account(s.Account); !configured {
-			s.LastOutcome, s.LastError = "not configured", ""
+			if len(cfg.Accounts) > 0 {
+				s.LastOutcome, s.LastError = "not configured", ""
+			}
 			all = append(all, s)
 		}
 	}

@@ -34,6 +34,18 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// A reader, who configures no account, sees how the last runs ended.
+func TestStatusesOfAReader(t *testing.T) {
+	t.Parallel()
+	all := Statuses(&config.Config{}, []warehouse.StreamStatus{
+		{Account: "acme", Stream: "coupons", LastOutcome: "success"},
+		{Account: "acme", Stream: "payouts", LastOutcome: "failed", LastError: "told to"},
+	})
+	if len(all) != 2 || all[0].LastOutcome != "success" || all[1].LastOutcome != "failed" || all[1].LastError != "told to" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A scope that was changed in the configuration holds from the next complete list on.
 func TestLoadedScope(t *testing.T) {
 	t.Parallel()
