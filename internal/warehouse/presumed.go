@@ -58,8 +58,8 @@ func (w *Warehouse) deadRuns(ctx context.Context, running []string) (map[uuid.UU
 	return dead, nil
 }
 
-// isDead reports whether the process behind a lease is certainly gone. isGone says so also of a guest of an earlier host
-// that has not asked this one yet: that one may still be alive.
+// isDead reports whether the process behind a lease is certainly gone. isGone says so also of a guest of an earlier
+// host that has not asked this one yet: that one may still be alive.
 func (w *Warehouse) isDead(name string) bool {
 	var o owner
 	return w.isGone(name) && parseOwner(name, &o) &&
