@@ -27,8 +27,8 @@ func otherProgram(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = from.Close() }()                          // it was only read
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o755) //nolint:gosec // G302: another user starts it
+	defer func() { _ = from.Close() }() // it was only read
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o755)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +50,14 @@ func TestFoldersOfOthers(t *testing.T) {
 	}
 	root := t.TempDir()
 	for _, dir := range []string{filepath.Dir(root), root} {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // G302: another user goes through it
+		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	program := otherProgram(t, root)
 	folder := func(name string, mode os.FileMode, owner int) string {
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Join(path, "metadata"), 0o755), os.Chown(path, owner, -1), //nolint:gosec // G301: see above
+		if err := errors.Join(os.MkdirAll(filepath.Join(path, "metadata"), 0o755), os.Chown(path, owner, -1),
 			os.Chmod(path, mode)); err != nil {
 			t.Fatal(err)
 		}
