@@ -45,16 +45,11 @@ func CheckPath(path, dir string) error {
 // checkFolder returns an UnusableError if the folder of a backup does not exist, or cannot be written to. It is not
 // made: a mistyped name, or a disk that is not mounted, would else put the backup where nobody looks for it.
 func checkFolder(folder string) error {
-	info, err := os.Stat(folder)
+	err := machine.MayUse(folder, unix.R_OK|unix.W_OK|unix.X_OK)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return unusablef("%s does not exist: create the folder, or choose another", folder)
-	case err == nil && !info.IsDir():
-		err = unix.ENOTDIR
-	case err == nil:
-		err = unix.Access(folder, unix.R_OK|unix.W_OK|unix.X_OK)
-	}
-	if err != nil {
+	case err != nil:
 		return unusablef("%s cannot be written to (%w): give it to the user of this command, or choose another folder", folder,
 			err)
 	}

@@ -38,13 +38,7 @@ func checkWritable(dir string) Finding {
 		return misconfigured(name, err.Error())
 	}
 	there := machine.Existing(whole)
-	info, err := os.Stat(there)
-	if err == nil && !info.IsDir() {
-		err = unix.ENOTDIR
-	}
-	if err == nil {
-		err = unix.Access(there, unix.W_OK|unix.X_OK)
-	}
+	err = machine.MayUse(there, unix.W_OK|unix.X_OK)
 	switch {
 	case err != nil:
 		return misconfigured(name, (&chdb.FolderError{Path: there, Err: err}).Error())

@@ -41,3 +41,16 @@ func Existing(path string) string {
 		path = filepath.Dir(path)
 	}
 }
+
+// MayUse returns the error of the system if a path is no folder, or if this user may not do in it what the bits of mode
+// say: those of access(2), such as unix.W_OK.
+func MayUse(path string, mode uint32) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return unix.ENOTDIR
+	}
+	return unix.Access(path, mode)
+}
