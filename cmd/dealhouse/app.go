@@ -36,8 +36,11 @@ type app struct {
 	// replaced.
 	become func(policy sandbox.Policy, args []string) error
 
+	alone       bool   // the process is the program's own, and so is what it has once: the standard logger and stderr
+	release     func() // gives stderr back to others
 	confinement launch.Confinement
 	configPath  string
+	wide        bool // tables need not fit the terminal
 	logFormat   choice[string]
 	logLevel    choice[string]
 	metrics     daemon.Metrics // zero: nobody wants any
@@ -68,7 +71,7 @@ func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []stri
 		console:   output.NewConsole(stderr),
 		logFormat: choice[string]{"text", []string{"text", "json"}},
 		logLevel:  choice[string]{"info", []string{"debug", "info", "warn", "error"}},
-		waits:     standardWaits(),
+		waits:     standardWaits(), release: func() {},
 	}
 	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: output.Clip}))
 	return a
@@ -93,6 +96,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
+// fitTables makes tables as narrow as the terminal that they are printed on. What goes into a pipe or a file stays
+// whole.
+func (a *app) fitTables() {
+	if !a.wide && output.IsTerminal(a.screen) {
+		a.stdout = output.Screen{Writer: a.stdout, Width: output.WidthOf(a.screen)}
+	}
+}
+
 // startLogging replaces the logger by the one that the flags ask for.
 func (a *app) startLogging() error {
 	var level slog.Level
@@ -100,18 +111,34 @@ func (a *app) startLogging() error {
 		return usagef("--log-level: %w", err)
 	}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: output.Clip}
+	a.log = slog.New(slog.NewTextHandler(a.console, options))
 	if a.logFormat.value == "json" {
 		a.log = slog.New(slog.NewJSONHandler(a.console, options))
+	}
+	if !a.alone {
 		return nil
 	}
-	a.log = slog.New(slog.NewTextHandler(a.console, options))
-	return nil
+	takeStandardLog(a.log)
+	release, err := a.takeStderr()
+	a.release = release
+	return err
 }
 
 // readConfig reads the configuration and shows its warnings. knownEnv names the variables that the command itself
 // reads.
 func (a *app) readConfig(needAccounts bool, knownEnv ...string) (*config.Config, error) {
 	return a.readConfigAs(config.Source{KnownEnv: knownEnv, NeedAccounts: needAccounts})
+}
+
+// readOnly reads what is needed to see how things stand, also if something else in the configuration is wrong: a daemon
+// that has refused the same file works on.
+func (a *app) readOnly(table string) (*config.Config, error) {
+	cfg, err := a.readConfigAs(config.Source{Only: []string{table}})
+	if err == nil && cfg.Partial {
+		a.log.Warn("the configuration cannot be read, and only its ["+table+"] counts here: a daemon keeps what it has, and would not start again with this",
+			"config", cfg.File)
+	}
+	return cfg, err
 }
 
 // readConfigAs reads the configuration that the command line names, with the other options of the source.

@@ -161,6 +161,7 @@ func TestCommandsBesideDaemon(t *testing.T) {
 		"raise --max-result and --max-result-rows")
 	b.call(t, "query", "SELECT groupArray(number) FROM numbers(10000000)", "--max-query-memory", "20").want(t, 2, "241",
 		"raise --max-query-memory")
+	b.showBroken(t)
 	long := "SELECT sum(sleepEachRow(0.00001)) FROM numbers(1000000000000)"
 	if enginetest.Wide() { // one that computes meanwhile
 		long = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
@@ -255,4 +256,44 @@ func TestCommandsBesideSync(t *testing.T) {
 	close(open)
 	syncing.finish(t).want(t, 0)
 	waiting.finish(t).want(t, 0)
+}
+
+// showBroken wants to see how things stand beside a daemon that works on, though its file has become bad: whatever is
+// wrong is said, and what comes after the place of the warehouse cannot be lost.
+func (b *bench) showBroken(t *testing.T) {
+	t.Helper()
+	good, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(good), "[[account]]")
+	for name, text := range map[string]string{
+		"an unknown key":       strings.Replace(string(good), "[[account]]", "[daemon]\ntime_zon = 'UTC'\n[[account]]", 1),
+		"a bad schedule":       string(good) + "\n[account.streams.promotions]\nschedule = 'soon'\n",
+		"an unfinished table":  string(good) + "\n[account.streams.promotions\n",
+		"an unfinished text":   string(good) + "\n[finance]\nsettlements = \"abc\n",
+		"two of one table":     string(good) + "\n[warehouse]\n",
+		"an account cut off":   string(good)[:at] + "[[account]]\nname = \n",
+		"no address":           regexp.MustCompile(`base_url = .*`).ReplaceAllString(string(good), ""),
+		"a key without a file": regexp.MustCompile(`api_key = .*`).ReplaceAllString(string(good), "api_key = 7"),
+	} {
+		broken := *b
+		broken.config = b.write(t, text)
+		for _, args := range [][]string{{"status"}, {"query", "SELECT count() FROM transactions"}, {"runs"}} {
+			if name != "an unknown key" && args[0] != "status" {
+				continue // they read it in the same way
+			}
+			got := broken.call(t, args...)
+			if got.code != 0 || !strings.Contains(got.err, "the configuration cannot be read, and only its [warehouse] counts here") {
+				t.Errorf("%s: %q: exit code %d, %s", name, args, got.code, got.err)
+			}
+		}
+		broken.call(t, "check", "--offline").want(t, 2)
+	}
+	// Where the place of the warehouse itself is not known, no other one is taken for it.
+	broken := *b
+	broken.config = b.write(t, "[warehouse]\ndsn = 7\n")
+	broken.call(t, "status").want(t, 2, "dsn")
+	broken.config = b.write(t, "[daemon\n"+string(good))
+	broken.call(t, "status").want(t, 2, "invalid TOML")
 }

@@ -10,9 +10,10 @@ import (
 	"dealhouse/internal/output"
 )
 
-const checkLong = `Checks the configuration and the warehouse, and reads one page of each enabled stream with the key of its
-account. Every check ends in a verdict: ok; warn, which works but deserves a look; or FAILED, with what to
-do. It changes nothing and creates no folder.
+const checkLong = `Checks the configuration and the warehouse, and reads the first two pages of each enabled stream with the key
+of its account. It also asks with dates that no row has, to see whether the names of parameters are right.
+Every check ends in a verdict: ok; warn, which works but deserves a look; or FAILED, with what to do. It
+changes nothing and creates no folder.
 
 For an embedded warehouse it also tests the folder, its disk and the engine, and names the process that has
 it open. For a server it checks the user's rights.

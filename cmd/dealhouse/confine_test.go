@@ -20,34 +20,38 @@ import (
 	"dealhouse/internal/sandbox/sandboxtest"
 )
 
-// The daemon works in the sandbox, and nobody who supervises it sees a difference: its id, name, arguments and
-// environment are those that it was started with, and it hears its signals. Its folder is made at the first start. For
-// wide samples: TestSyncInSandbox has the sandbox of what loads.
+// The daemon's engine is in the sandbox, without the daemon's environment. Nobody who supervises the daemon sees a
+// difference: its id, name, arguments and environment are those that it was started with, and it hears its signals. Its
+// folder is made at the first start. For wide samples: TestSyncInSandbox has the sandbox of what loads.
 func TestDaemonInSandbox(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Policy{}.Missing())
 	b := newSmallBench(t)
 	d := b.daemon(t, b.config)
-	if status := procFile(t, d.process, "status"); !strings.Contains(status, "NoNewPrivs:\t1") ||
+	engine := d.engine(t)
+	if status := procFile(t, engine, "status"); !strings.Contains(status, "NoNewPrivs:\t1") ||
 		!strings.Contains(status, "Seccomp_filters:\t2") {
-		t.Errorf("it is in no sandbox:\n%s", status)
+		t.Errorf("its engine is in no sandbox:\n%s", status)
 	}
-	if name := strings.TrimSpace(procFile(t, d.process, "comm")); !strings.HasPrefix(filepath.Base(os.Args[0]), name) {
+	if environ := procFile(t, engine, "environ"); strings.Contains(environ, acmeKey) {
+		t.Errorf("the environment of the engine is %q", environ)
+	}
+	if name := strings.TrimSpace(procFile(t, d.Process.Pid, "comm")); !strings.HasPrefix(filepath.Base(os.Args[0]), name) {
 		t.Errorf("its name is %s", name)
 	}
-	if got, want := strings.TrimRight(procFile(t, d.process, "cmdline"), "\x00"), strings.Join(d.Args,
+	if got, want := strings.TrimRight(procFile(t, d.Process.Pid, "cmdline"), "\x00"), strings.Join(d.Args,
 		"\x00"); got != want {
 		t.Errorf("its arguments are %q, want %q", got, want)
 	}
-	own := []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"}
+	own := []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR", "GOMEMLIMIT"}
 	known := func(environ []string) []string {
 		return slices.DeleteFunc(environ, func(entry string) bool {
 			name, _, _ := strings.Cut(entry, "=")
 			return slices.Contains(own, name)
 		})
 	}
-	got := known(strings.Split(strings.TrimRight(procFile(t, d.process, "environ"), "\x00"), "\x00"))
+	got := known(strings.Split(strings.TrimRight(procFile(t, d.Process.Pid, "environ"), "\x00"), "\x00"))
 	if want := known(slices.Clone(d.Env)); !slices.Equal(got, want) {
 		t.Errorf("its environment is\n%q, want\n%q", got, want)
 	}

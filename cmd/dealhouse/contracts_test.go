@@ -68,7 +68,7 @@ func TestSchemaContracts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(string(file), text); d != "" {
-			t.Errorf("%s is not what the warehouse says: run go test ./cmd/dealhouse -run TestSchema -update\n%s", path, d)
+			t.Errorf("%s is not what the warehouse says: run go generate ./...\n%s", path, d)
 		}
 	}
 

@@ -230,16 +230,10 @@ func (d *demonstration) serve(ctx context.Context) (err error) {
 	bounds := defaultLimits()
 	serve := &serveTask{Queries: bounds.queries, Buffered: bounds.buffered << 20}
 	if l.InPlace() {
-		return serve.run(ctx, d.app, d.w, listener)
+		return serve.run(ctx, d.app, d.w, listener, false)
 	}
 	t := task{Database: d.cfg.Warehouse.Database, Limits: bounds.engine(), Serve: serve}
-	if err := t.describe(d.app, &job); err != nil {
-		return err
-	}
-	return l.RunChild(ctx, job, listener)
+	return t.front(ctx, d.app, job, listener)
 }
-
-// demoMarker is the file that marks a folder as one of the demo, whose data may be removed.
-const demoMarker = "dealhouse-demo.txt"
 
 const demoMarkerText = "dealhouse demo made this folder and starts over in it each time: keep nothing of yours here.\n"

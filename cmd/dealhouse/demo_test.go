@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"dealhouse/internal/check"
 	"dealhouse/internal/enginetest"
 )
 
@@ -62,11 +63,11 @@ func TestDemo(t *testing.T) {
 	got = call(t, env, "query", "SELECT count() > 0 AS gone FROM coupons_history WHERE valid_to IS NOT NULL", "-o", "csv")
 	got.shows(t, "gone\n1\n")
 	call(t, env, "runs").shows(t, "globex   transactions     incremental")
-	if os.Remove(filepath.Join(dir, demoMarker)) != nil {
+	if os.Remove(filepath.Join(dir, check.DemoFile)) != nil {
 		t.Error("the folder is not marked")
 	}
 	call(t, env, "demo", "--data", dir).want(t, 2, "something other than a demo")
-	if err := os.WriteFile(filepath.Join(dir, demoMarker), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, check.DemoFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	release()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dealhouse/internal/check"
 	"dealhouse/internal/config"
 	"dealhouse/internal/warehouse"
 )
@@ -25,7 +26,7 @@ func (d *demonstration) prepareFolder() (remove func() error, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--data: %w", err)
 	}
-	marker := filepath.Join(d.dir, demoMarker)
+	marker := filepath.Join(d.dir, check.DemoFile)
 	if _, err := os.Stat(marker); len(entries) > 0 && err != nil {
 		return nil, usagef("--data: the folder %s holds something other than a demo, which would be overwritten: choose an empty or a new one", d.dir)
 	}

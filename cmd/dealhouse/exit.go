@@ -93,7 +93,7 @@ func isAuth(err error) bool {
 // isSettings reports a failure that repeats until someone changes a setting or installs something.
 func isSettings(err error) bool {
 	for _, known := range []error{
-		warehouse.ErrSchemaNew, warehouse.ErrSchemaOld,
+		warehouse.ErrSchemaNew, warehouse.ErrSchemaOld, warehouse.ErrSchemaEarlier,
 		chdb.ErrNotBuilt, chdb.ErrNoNPM, chdb.ErrNoVerifiedLibrary,
 	} {
 		if errors.Is(err, known) {
@@ -103,7 +103,7 @@ func isSettings(err error) bool {
 	if library, is := errors.AsType[*chdb.LibraryError](err); is && library.Setting {
 		return true
 	}
-	if is[*warehouse.ServerError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
+	if is[*warehouse.ServerError](err) || is[*warehouse.DroppedError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
 		warehouse.IsSettingRefused(err) {
 		return true
 	}

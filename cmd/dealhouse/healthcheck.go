@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/config"
 	"dealhouse/internal/daemon/client"
 )
 
@@ -51,10 +47,7 @@ func newHealthcheck(a *app) *cobra.Command {
 func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 	o := client.Options{URL: c.address}
 	if c.address == "" {
-		cfg, err := a.readConfig(false)
-		if is[*config.Problems](err) {
-			cfg, err = portOnly(a)
-		}
+		cfg, err := a.readOnly("daemon")
 		if err != nil {
 			return err
 		}
@@ -70,18 +63,4 @@ func (c healthcheckCommand) run(ctx context.Context, a *app) error {
 		return usagef("--url: want a URL such as http://127.0.0.1:9464/healthz, without user and password, and without a query")
 	}
 	return err
-}
-
-// portOnly returns the daemon's port from the environment, or the default, without reading any file.
-func portOnly(a *app) (*config.Config, error) {
-	a.log.Warn("the configuration cannot be read, so the daemon's address is that of the environment, or the default; `dealhouse check` says what is wrong")
-	cfg, _, err := config.Read(config.Source{
-		Env: slices.DeleteFunc(slices.Clone(a.env), func(v string) bool {
-			name, _, _ := strings.Cut(v, "=")
-			return !slices.Contains([]string{"DEALHOUSE_DAEMON_LISTEN", "DEALHOUSE_DAEMON_TLS_CERT", "DEALHOUSE_DAEMON_TLS_KEY"},
-				name)
-		}),
-		ReadFile: func(string) ([]byte, fs.FileMode, error) { return nil, 0, fs.ErrNotExist },
-	})
-	return cfg, err
 }

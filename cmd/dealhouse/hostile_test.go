@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -322,6 +323,8 @@ func (b *bench) daemonLog(t *testing.T) {
 		address := regexp.MustCompile(`listen"?[=:]"?([0-9.]+:\d+)`)
 		done := map[string]bool{}
 		var all strings.Builder
+		var asking sync.WaitGroup
+		var enough sync.Once
 		for {
 			line, err := lines.ReadString('\n')
 			all.WriteString(line)
@@ -329,13 +332,16 @@ func (b *bench) daemonLog(t *testing.T) {
 				break
 			}
 			if m := address.FindStringSubmatch(line); m != nil {
-				for _, path := range []string{"/api/v1/status", "/api/v1/runs", "/readyz"} {
-					resp, err := http.Get("http://" + m[1] + path)
-					if err != nil {
-						t.Fatal(err)
+				asking.Go(func() { // the daemon answers only while its log is read
+					for _, path := range []string{"/api/v1/status", "/api/v1/runs", "/readyz"} {
+						resp, err := http.Get("http://" + m[1] + path)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						tame(t, path, readAll(t, resp), true)
 					}
-					tame(t, path, readAll(t, resp), true)
-				}
+				})
 			}
 			for _, stream := range catalog.Names() {
 				if strings.Contains(line, stream) && strings.Contains(line, "outcome") {
@@ -343,10 +349,16 @@ func (b *bench) daemonLog(t *testing.T) {
 				}
 			}
 			if len(done) == len(catalog.Names()) {
-				cancel()
+				enough.Do(func() {
+					go func() {
+						asking.Wait()
+						cancel()
+					}()
+				})
 			}
 		}
 		cancel()
+		asking.Wait()
 		<-ended
 		tame(t, "the log of the daemon, "+format, all.String(), true)
 		if !strings.Contains(all.String(), "u202e") {

@@ -18,19 +18,22 @@ import (
 )
 
 const journalLong = `Prints the journal lines of a month for your books: date, account code, debit, credit, currency and
-reference. Each entry has one currency, and its debits equal its credits exactly.
+reference. Each entry has one currency and its decimals, and its debits equal its credits exactly.
 
   sold, confirmed, declined ...   from the statement of the month, one entry for each; payments and later
                                   changes to paid transactions have one entry for each payout
   adjusted                        changes that belong to an earlier month that was already closed
   received                        what reached the bank (see dealhouse settlements); a correction reverses
                                   the old booking and books the new amounts
+  rounding                        what is too small to be booked or sent. At the end of a month the books
+                                  have the rounded balances of the statement; nothing is left in transit
+                                  for a payout of which all has arrived
 
 The journal is final only once the month is closed (dealhouse reconcile close). Its entries keep their
 identifiers, so you can recognize those that you imported before. --draft prints the journal of an open
 month; its identifiers begin with draft/. Account codes come from the configuration: [finance]
 journal_pending, journal_confirmed, journal_after_payment, journal_payouts, journal_revenue, journal_bank,
-journal_fees and journal_conversion.
+journal_fees, journal_conversion and journal_rounding.
 
 dealhouse statement --output csv --list changes lists the transactions behind the entries.`
 
@@ -63,7 +66,7 @@ func journalCodes(c config.Journal) report.Codes {
 		finance.LedgerPending: c.Pending, finance.LedgerConfirmed: c.Confirmed, finance.LedgerAfterPayment: c.AfterPayment,
 		finance.LedgerPayouts: c.Payouts,
 		finance.LedgerRevenue: c.Revenue, finance.LedgerBank: c.Bank, finance.LedgerFees: c.Fees,
-		finance.LedgerConversion: c.Conversion,
+		finance.LedgerConversion: c.Conversion, finance.LedgerRounding: c.Rounding,
 	}
 }
 

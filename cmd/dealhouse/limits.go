@@ -57,7 +57,7 @@ func limitFlags(cmd *cobra.Command, many bool) *limits {
 		flags.IntVar(&l.queries, "max-queries", l.queries,
 			"`queries` that may run at once; others wait for 5 seconds at most")
 		flags.Int64Var(&l.buffered, "max-buffered", l.buffered,
-			"`MiB` of a result that cannot be streamed: JSON, Parquet, Pretty and the like; by default 16, or less with less than 2 GiB of memory")
+			"`MiB` of a result that cannot be streamed: Parquet, Pretty and the like; by default 16, or less with less than 2 GiB of memory")
 	}
 	return l
 }

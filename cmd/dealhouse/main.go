@@ -3,12 +3,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // schedules name time zones, and small images have none
 
 	"dealhouse/internal/launch"
+	"dealhouse/internal/machine"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
 )
@@ -17,10 +19,13 @@ func main() { os.Exit(sandbox.Aside(func() int { return standalone(func(*app) {}
 
 // standalone runs the program as its own process, which handles signals. Tests change what is usual.
 func standalone(change func(*app)) int {
+	machine.LimitHeap()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	deaf := hear(cancel)
 	a := newApp(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	change(a)
+	a.alone = true
+	defer func() { a.release() }()
 	a.become = func(policy sandbox.Policy, args []string) error {
 		// After deaf, a signal ends the process by itself. A signal that has already come must not get lost.
 		deaf()
@@ -32,9 +37,10 @@ func standalone(change func(*app)) int {
 			// meanwhile must not end it.
 			signal.Ignore(syscall.SIGHUP)
 		}
+		a.release() // the next program writes to stderr itself
 		err := policy.Become(args)
 		deaf = hear(cancel)
-		return err
+		return errors.Join(err, a.startLogging())
 	}
 	switch {
 	case launch.Loading():

@@ -111,6 +111,9 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 		err := r.Err
 		if len(same) > 1 || is[*syncer.GuardError](err) || is[*syncer.IncompleteError](err) || warehouse.IsReadOnly(err) {
 			err = errors.New(reason)
+			if api, is := errors.AsType[*dealapi.Error](r.Err); is && api.URL != "" {
+				err = fmt.Errorf("%s [such as GET %s]", reason, api.URL)
+			}
 		}
 		a.printAboutStreams("error", r.Record.Account, same, err)
 	}

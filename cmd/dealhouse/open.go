@@ -25,7 +25,7 @@ func (a *app) access() access.Options {
 // readWarehouse opens the warehouse for a command that only reads it, and closes it after do. If do fails because a
 // table or column is missing, the error says that the schema is old.
 func (a *app) readWarehouse(ctx context.Context, do func(*config.Config, *warehouse.Warehouse) error) (err error) {
-	cfg, err := a.readConfig(false)
+	cfg, err := a.readOnly("warehouse")
 	if err != nil {
 		return err
 	}

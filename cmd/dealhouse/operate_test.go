@@ -174,6 +174,7 @@ func TestOperateDaemon(t *testing.T) {
 
 	held, open := make(chan struct{}, 1), make(chan struct{})
 	d := start(t, b.env, "run", "--config", b.config)
+	(&running{process: d}).until(t, "it answers", func() bool { return strings.Contains(d.stderr.String(), "the daemon has begun") })
 	(&running{process: d}).until(t, "it has loaded everything", func() bool {
 		got := b.call(t, "query", "SELECT uniqExact(stream) FROM sync_runs WHERE outcome = 'success'", "--output", "csv")
 		return strings.HasSuffix(got.out, fmt.Sprintf("\n%d\n", len(orAll(streams))))

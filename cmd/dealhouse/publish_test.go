@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -158,6 +159,35 @@ func (b *bench) exec(t *testing.T, statement string) {
 	}
 }
 
+// damage writes zeros over what a table has stored.
+func (b *bench) damage(t *testing.T, table string) {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: warehouse.EmbeddedScheme + b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	err = w.Conn().QueryRow(t.Context(), "SELECT groupArray(path) FROM system.parts WHERE active AND database = currentDatabase() AND table = '"+table+"'").Scan(&parts)
+	if err := errors.Join(err, w.Close()); err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
+	}
+	for _, part := range parts {
+		files, err := filepath.Glob(filepath.Join(part, "*.bin"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, name := range files {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, make([]byte, info.Size()), info.Mode()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // The text file is there at once or not at all, and the node exporter may read it.
 func TestMetricsTextfile(t *testing.T) {
 	engineHere(t)
@@ -195,6 +225,10 @@ func TestMetricsTextfile(t *testing.T) {
 			t.Errorf("%v: %v, want %v", m.Label, got, want)
 		}
 	}
+	const ended = `dealhouse_last_run_info{account="acme",guard="",outcome="%s",stream="coupons"} 1`
+	if !strings.Contains(string(text), fmt.Sprintf(ended, "success")) || lines(string(text), "dealhouse_job_finished_timestamp_seconds ") == "" {
+		t.Errorf("nobody could be told how the last run ended:\n%s", lines(string(text), "dealhouse_last_run"))
+	}
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(files) != 1 {
 		t.Errorf("%d files are left, %v", len(files), err)
@@ -203,7 +237,8 @@ func TestMetricsTextfile(t *testing.T) {
 	wrong.env = []string{"ACME_KEY=" + wrongKey, "GLOBEX_KEY=" + wrongKey}
 	wrong.call(t, "sync", "coupons", "--metrics-textfile", path).want(t, 3)
 	if failed, err := os.ReadFile(path); err != nil ||
-		lines(string(text), "dealhouse_last_success") != lines(string(failed), "dealhouse_last_success") {
+		lines(string(text), "dealhouse_last_success") != lines(string(failed), "dealhouse_last_success") ||
+		!strings.Contains(string(failed), fmt.Sprintf(ended, "failed")) {
 		t.Errorf("%v: the last success is not what it was, and nothing succeeded:\n%s", err,
 			lines(string(failed), "dealhouse_last_success"))
 	}
@@ -216,7 +251,8 @@ func TestMetricsTextfile(t *testing.T) {
 	}
 
 	// What cannot be read in the warehouse is not told, and nothing else in its place.
-	b.exec(t, "DROP VIEW payout_reconciliation")
+	b.call(t, "sync", "payouts", "transactions").want(t, 0)
+	b.damage(t, "payout_sums_latest")
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

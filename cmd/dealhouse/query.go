@@ -86,7 +86,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 	if sql, err = statement(sql); err != nil {
 		return err
 	}
-	cfg, err := a.readConfig(false)
+	cfg, err := a.readOnly("warehouse")
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 }
 
 func queryColumn(name, typ string) output.Column {
-	return output.Column{Name: name, Right: output.Numeric(typ)}
+	return output.Column{Name: name, Right: output.Numeric(typ), Uncut: strings.Contains(typ, "Date")}
 }
 
 // describe returns the columns of a query without rows: over HTTP, which is how the embedded engine is asked, such a

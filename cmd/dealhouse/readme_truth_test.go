@@ -228,11 +228,14 @@ func (a *answers) retailers(t *testing.T, rows []map[string]any) {
 	}
 }
 
-// sales are those of each retailer.
+// sales are those of each retailer that were not declined.
 func (a *answers) sales(t *testing.T, rows []map[string]any) {
 	t.Helper()
 	count, cashback := sums{}, sums{}
 	for _, x := range a.list(t, transactionsPath) {
+		if word(x["status"]) == "DECLINED" {
+			continue
+		}
 		group := word(x["currencyCode"]) + " " + word(x["retailerName"])
 		count.add(t, group, 1)
 		cashback.add(t, group, x["cashback"])

@@ -213,7 +213,7 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 			kinds = append(kinds, k)
 		}
 	}
-	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period"}, {Name: "currency"},
+	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period", Minor: true}, {Name: "currency"},
 		alignedColumn("paid"), alignedColumn("worth now")}
 	for _, k := range kinds {
 		columns = append(columns, alignedColumn(k.Title))

@@ -250,7 +250,7 @@ func (b *books) golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("not as in %s (go test ./cmd/dealhouse -run TestReconcile -update writes it):\n%s", path, got)
+		t.Errorf("not as in %s (go generate ./... writes it):\n%s", path, got)
 	}
 }
 

@@ -30,7 +30,7 @@ func printResults(to io.Writer, format output.Format, results []syncer.Result) e
 		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"},
 			output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
 			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"},
-			output.Column{Name: "warnings"}, output.Column{Name: "error"})
+			output.Column{Name: "warnings"}, output.Column{Name: "error"}, output.Column{Name: "cause"})
 	}
 	var rows [][]any
 	for _, r := range results {
@@ -45,7 +45,7 @@ func printResults(to io.Writer, format output.Format, results []syncer.Result) e
 		} else {
 			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter),
 				output.Time(r.Record.Watermark),
-				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err))
+				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err), r.Record.Cause)
 		}
 		rows = append(rows, row)
 	}

@@ -41,6 +41,7 @@ func newRoot(a *app) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			a.running = true
+			a.fitTables()
 			return a.startLogging()
 		},
 	}
@@ -49,6 +50,7 @@ func newRoot(a *app) *cobra.Command {
 		"configuration `file` (default $DEALHOUSE_CONFIG, else ./dealhouse.toml if it exists)")
 	flags.Var(&a.logFormat, "log-format", "form of log lines on stderr: "+a.logFormat.list())
 	flags.Var(&a.logLevel, "log-level", "log only messages of this level or above: "+a.logLevel.list())
+	flags.BoolVar(&a.wide, "wide", false, "print tables in full, also where they are wider than the terminal")
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(

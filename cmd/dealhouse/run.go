@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
@@ -74,7 +75,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	r := daemonRun{app: a, hangups: make(chan os.Signal, 1)}
 	// Before anything is read or takes long: unhandled, the signal would end the process.
 	signal.Notify(r.hangups, syscall.SIGHUP)
-	defer signal.Stop(r.hangups)
+	defer func() {
+		if a.alone { // what comes while the process ends must not end it in another way
+			signal.Ignore(syscall.SIGHUP)
+		}
+		signal.Stop(r.hangups)
+	}()
 	read := func() (*config.Config, error) {
 		return a.readConfigAs(config.Source{NeedAccounts: true, NeedDaemon: true})
 	}
@@ -90,13 +96,16 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if r.plan, err = r.planner.Plan(r.cfg); err != nil {
 		return err
 	}
-	o := a.opener()
+	options := a.access()
+	if a.become != nil {
+		options.Apart = a.openApart(r.cfg.Warehouse.Database)
+	}
+	o := access.New(options)
 	if r.warehouse, err = o.WhenFree(ctx, r.cfg, o.Alone); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.warehouse.Close()) }()
 	o.Share(r.warehouse, true)
-	signal.Notify(r.hangups, syscall.SIGHUP) // once more: an attempt to enter the sandbox has them ignored
 	return r.serve(ctx)
 }
 
@@ -145,7 +154,7 @@ func (r *daemonRun) newServer(d *daemon.Daemon) (*web.Server, error) {
 	c := r.cfg.Daemon
 	return web.New(web.Options{
 		Listen: c.Listen, User: c.User, Password: c.Password.Reveal(), TLSCert: c.TLSCert, TLSKey: c.TLSKey, Pprof: c.Pprof,
-		Warehouse: r.warehouse, Ready: d.Ready, Streams: d.Streams, Act: d.Act, Version: readBuild().version,
+		Warehouse: r.warehouse, Ready: d.Ready, Streams: d.Streams, Refused: d.Refused, Act: d.Act, Version: readBuild().version,
 		OverdueAfter: r.planner.OverdueAfter, Tolerances: r.planner.Tolerances, Receivers: r.planner.Notifier.Receivers,
 		Logger: r.log, Waits: r.waits.pages,
 		Metrics: promhttp.HandlerFor(r.registry, promhttp.HandlerOpts{}),

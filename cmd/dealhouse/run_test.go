@@ -235,6 +235,13 @@ func TestDaemonReload(t *testing.T) {
 	}
 	reload(strings.ReplaceAll(string(good), "@every 2s", "@every now and then"))
 	d.until(t, "the bad configuration is refused", func() bool { return d.sum(t, "dealhouse_config_reload_success") == 0 })
+	answer, err := http.Get(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := readAll(t, answer); !strings.Contains(page, "The new configuration was refused") || !strings.Contains(page, "now and then") {
+		t.Errorf("the page does not say that the configuration was refused: %s", page)
+	}
 	runs := d.sum(t, "dealhouse_runs_total", "outcome=success")
 	d.until(t, "runs go on", func() bool { return d.sum(t, "dealhouse_runs_total", "outcome=success") > runs })
 	reload(strings.ReplaceAll(strings.Replace(string(good), "[daemon]", "[daemon]\npprof = true", 1), "@every 3s",

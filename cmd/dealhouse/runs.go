@@ -23,11 +23,12 @@ and CSV have more columns. The view sync_runs in the warehouse has all runs.
 
 Changes are +inserted ~updated -deleted rows. Lines below a run say what went wrong, how many rows a guard
 kept it from deleting, and how many rows are waiting: the list no longer had them, but they are not deleted
-until that is certain.
+until that is certain, or until a person agrees.
 
-The outcome is success; incomplete, if the list changed while it was read (what was read is loaded, some rows
-may be missing, and the next run reads them); failed; guarded, if a guard stopped the run and a person must
-look; killed, if its process died; stopped, by a signal or an operator; or running. Times are UTC.
+The outcome is success; incomplete, if the list changed while it was read or says that it is not whole (what
+was read is loaded, some rows may be missing, and the next run reads them); failed; guarded, if a guard
+stopped the run or its deletions and a person must look; killed, if its process died; stopped, by a signal
+or an operator; or running. Times are UTC.
 
 If the process died on another machine, the run is shown as running until its stream is loaded again: nobody
 here can tell that it is not merely slow. The view sync_runs has every killed run as running until then.`
@@ -92,7 +93,7 @@ func printRuns(to io.Writer, format output.Format, records []warehouse.RunRecord
 		{Name: "out_of_scope"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
 		output.Duration(format), {Name: "outcome"}, {Name: "error"},
 		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"},
-		{Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"},
+		{Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"}, {Name: "cause"},
 	}
 	var rows [][]any
 	for _, r := range records {
@@ -102,7 +103,7 @@ func printRuns(to io.Writer, format output.Format, records []warehouse.RunRecord
 			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Outside, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
 			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates,
-			t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings),
+			t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings), r.Cause,
 		})
 	}
 	return output.Print(format, to, columns, rows)
@@ -115,8 +116,12 @@ func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 	if err := runsTable(&table, records, false); err != nil {
 		return err
 	}
+	widest := output.WidestTable
+	if screen, ok := to.(output.Screen); ok {
+		widest = screen.Width
+	}
 	for line := range bytes.Lines(table.Bytes()) {
-		if utf8.RuneCount(bytes.TrimSpace(line)) > output.WidestTable {
+		if utf8.RuneCount(bytes.TrimSpace(line)) > widest {
 			return runsTable(to, records, true)
 		}
 	}
@@ -126,7 +131,8 @@ func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 
 func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 	columns := []output.Column{
-		{Name: "started", Human: minuteCell}, {Name: "account", Elastic: narrow}, {Name: "stream"}, {Name: "mode"},
+		{Name: "started", Human: minuteCell, Uncut: true}, {Name: "account", Elastic: narrow}, {Name: "stream"},
+		{Name: "mode", Minor: true},
 		output.Count("read"), {Name: "changes", Right: true, Optional: true},
 		output.Duration(output.Table), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
 	}

@@ -35,7 +35,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(file), got.out); d != "" {
-		t.Errorf("schema/DICTIONARY.md is not what the warehouse says: run go test ./cmd/dealhouse -run TestSchema -update\n%s", d)
+		t.Errorf("schema/DICTIONARY.md is not what the warehouse says: run go generate ./...\n%s", d)
 	}
 
 	got = b.call(t, "schema", "transactions", "deals_active", "--output", "json")

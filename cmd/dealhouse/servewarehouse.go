@@ -109,6 +109,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
 		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
 	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve}
+	job.Front = true
 	return t.launch(ctx, a, job, listener)
 }
 
@@ -122,16 +123,23 @@ type serveTask struct {
 	Buffered       int64
 }
 
-func (s serveTask) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener) error {
+func (s serveTask) run(ctx context.Context, a *app, w *warehouse.Warehouse, listener net.Listener, behind bool) error {
+	if s.Greet && !behind {
+		s.greet(a.stdout, listener.Addr(), w.Database())
+	}
+	options := s.options(a)
+	options.Behind = behind
+	return w.Engine().Serve(ctx, listener, options)
+}
+
+// options say which requests are served.
+func (s serveTask) options(a *app) chdb.HandlerOptions {
 	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
 		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}
 	}
-	if s.Greet {
-		s.greet(a.stdout, listener.Addr(), w.Database())
-	}
-	return w.Engine().Serve(ctx, listener, options)
+	return options
 }
 
 // validate refuses flags that would let strangers in by accident.

@@ -28,10 +28,10 @@ out, and what reached the bank. Paid out is the sum of what was received, fees, 
 currency, fractions of a cent that cannot be sent, and what is outstanding.
 
 dealhouse settlements import loads what reached the bank. A settlement can name its payouts. If it does not,
-they are found by their number in its reference or text, if the amount agrees; or by the amount, if exactly
-one payout has it and no other settlement could be meant. A settlement of several payouts is shared out in
-the order of their ids; the last one gets the rest. A payout may have several settlements: those of the same
-payouts go on where the one before ended.
+they are those that its reference or text names ("payout 102"), if they come to its amount; or the only
+payout of this amount, if no other could be meant. Otherwise it stays open. Once found, they stay. A
+settlement that comes to the sum of its payouts pays each in full, also clawbacks; a part pays them in the
+order of their ids. A payout may have several settlements.
 
 csv has one kind of rows, which --list chooses: three-way (the payouts), settlements, or revisions (all that
 was ever imported). It begins with a byte order mark, which Excel needs.`

@@ -81,7 +81,7 @@ func newStatus(a *app) *cobra.Command {
 }
 
 func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
-	cfg, err := a.readConfig(false)
+	cfg, err := a.readOnly("warehouse")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func printStatus(to io.Writer, format output.Format, all []warehouse.StreamStatu
 			return "never"
 		}}
 		columns[5] = output.Column{Name: "lag", Right: true, Human: output.AgeCell}
-		columns[6].Human = output.TimeCell
+		columns[6].Human, columns[6].Minor, columns[6].Uncut = output.TimeCell, true, true
 		columns = slices.Delete(columns, 7, 8)
 		columns[7].Name, columns[9].Name = "last outcome", "last error"
 		columns[8].Human = func(v any) string { return output.Cut(output.Plain(v), widestScope) }

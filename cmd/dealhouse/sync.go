@@ -51,6 +51,7 @@ const syncExample = `  dealhouse sync
   dealhouse sync coupons --dry-run              count what would change, and change nothing (after a first sync)
   dealhouse sync transactions --full            also find transactions that vanished upstream
   dealhouse sync coupons --allow-mass-delete    once, after the guard stopped a run that was right
+  dealhouse sync --account acme --new-service   once, after base_url or api_key came to mean another service
   dealhouse sync --json --log-format json
   dealhouse sync --push-gateway http://pushgateway:9091
   dealhouse sync --metrics-textfile /var/lib/node_exporter/textfile/dealhouse.prom`
@@ -59,6 +60,7 @@ const syncExample = `  dealhouse sync
 type syncCommand struct {
 	selected                      service.Selection
 	full, dryRun, allowMassDelete bool
+	newService                    bool
 	pushGateway, metricsTextfile  string
 	format                        *choice[output.Format]
 }
@@ -89,6 +91,7 @@ func newSync(a *app) *cobra.Command {
 	flags.BoolVar(&c.full, "full", false, "read everything, not only what has changed")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "read and count, but change nothing")
 	flags.BoolVar(&c.allowMassDelete, "allow-mass-delete", false, "let this run delete more than max_delete_ratio allows")
+	flags.BoolVar(&c.newService, "new-service", false, "the account means another service or organization from now on: read all of it and remove what it does not have")
 	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
 	flags.StringVar(&c.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
 	completeAccounts(cmd, a)
@@ -108,9 +111,11 @@ func (c syncCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	exported, registry := a.exported(registry)
 	svc := a.newService()
+	svc.LimitRuns(cfg.Daemon.MaxRuns)
 	svc.ExpectStreams(metrics, cfg)
 	jobs, api, err := svc.Jobs(cfg, c.selected, func(job *syncer.Job) {
 		job.Full, job.DryRun, job.AllowMassDelete = c.full, c.dryRun, c.allowMassDelete
+		job.NewService = c.newService
 	})
 	if err != nil {
 		return err

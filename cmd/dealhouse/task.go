@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +21,12 @@ import (
 type task struct {
 	Program             string
 	LogFormat, LogLevel string
+	Wide                bool
 	Database            string
 	Limits              chdb.Limits
 	Query               *queryTask
 	Serve               *serveTask
+	Host                bool // it serves the process that keeps it, and others of the same user
 }
 
 // launcher returns what starts this program again. The logger must exist by then.
@@ -46,10 +49,13 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 // describe adds the task to a job, with what the process that does it has to know of this one.
 func (t task) describe(a *app, j *launch.Job) (err error) {
 	command := "query"
-	if t.Serve != nil {
+	switch {
+	case t.Serve != nil:
 		command = "serve-warehouse"
+	case t.Host:
+		command = "engine"
 	}
-	t.Program, t.LogFormat, t.LogLevel = a.program, a.logFormat.value, a.logLevel.value
+	t.Program, t.LogFormat, t.LogLevel, t.Wide = a.program, a.logFormat.value, a.logLevel.value, a.wide
 	j.Args = []string{a.program, command}
 	if j.Task, err = json.Marshal(t); err != nil {
 		return fmt.Errorf("writing down what to do: %w", err)
@@ -62,7 +68,7 @@ func (t task) describe(a *app, j *launch.Job) (err error) {
 func (t task) launch(ctx context.Context, a *app, j launch.Job, listener net.Listener) error {
 	l := a.launcher()
 	if l.InPlace() {
-		return t.run(ctx, a, j.Place.Dir, listener)
+		return t.run(ctx, a, j, listener)
 	}
 	if err := t.describe(a, &j); err != nil {
 		return err
@@ -94,21 +100,29 @@ func (a *app) runReceived(ctx context.Context) error {
 	if err := json.Unmarshal(j.Task, &t); err != nil {
 		return fmt.Errorf("reading what to do: %w", err)
 	}
-	a.program, a.logFormat.value, a.logLevel.value = t.Program, t.LogFormat, t.LogLevel
+	a.program, a.logFormat.value, a.logLevel.value, a.wide = t.Program, t.LogFormat, t.LogLevel, t.Wide
+	a.fitTables()
 	if err := a.startLogging(); err != nil {
 		return err
 	}
 	if ctx, err = a.launcher().Enter(ctx, j, listener, a.stdin); err != nil {
 		return err
 	}
-	return t.run(ctx, a, j.Place.Dir, listener)
+	if j.Front {
+		return t.front(ctx, a, j, listener)
+	}
+	return t.run(ctx, a, j, listener)
 }
 
 // run opens the warehouse and does the task.
-func (t task) run(ctx context.Context, a *app, dir string, listener net.Listener) (err error) {
+func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listener) (err error) {
+	dir := j.Place.Dir
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret(warehouse.EmbeddedScheme + dir), Database: t.Database}}
 	o := a.access()
-	o.Limits = t.Limits
+	o.Limits, o.Claimed = t.Limits, j.Controlled
+	if !a.launcher().InPlace() {
+		o.Stuck = a.endStuck
+	}
 	w, err := access.New(o).Alone(ctx, cfg)
 	if err != nil {
 		return err
@@ -117,7 +131,12 @@ func (t task) run(ctx context.Context, a *app, dir string, listener net.Listener
 	if t.Query != nil {
 		return t.Query.run(ctx, a, w)
 	}
-	return t.Serve.run(ctx, a, w, listener)
+	if t.Host {
+		host := w.Engine().Host(true)
+		host.PID, host.Again = os.Getppid(), j.Again
+		return host.ServeOn(ctx, listener)
+	}
+	return t.Serve.run(ctx, a, w, listener, j.Controlled)
 }
 
 const withoutSandboxHelp = "run without the kernel sandbox, if the kernel has none or the engine needs more rights"

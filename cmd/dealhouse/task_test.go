@@ -45,33 +45,13 @@ func TestServeInSandbox(t *testing.T) {
 			p := startWith(t, env, []*os.File{leak},
 				append([]string{"serve-warehouse", "--listen", "127.0.0.1:0", "--config", b.config}, test.args...)...)
 			address := p.find(t, `on (http://\S+) `)[1]
-			status := procFile(t, p, "status")
+			engine := p.engine(t)
+			status := procFile(t, engine, "status")
 			if got := strings.Contains(status, "NoNewPrivs:\t1") && strings.Contains(status, "Seccomp:\t2"); got != test.walled {
 				t.Errorf("walls: %v\n%s", got, status)
 			}
-			environ, cmdline := procFile(t, p, "environ"), procFile(t, p, "cmdline")
-			for entry := range strings.SplitSeq(strings.TrimRight(environ, "\x00"), "\x00") {
-				name, value, _ := strings.Cut(entry, "=")
-				known := slices.Concat(keptVariables, []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"})
-				if !slices.Contains(known, name) {
-					t.Errorf("it has the variable %s", name)
-				}
-				if strings.Contains(value, "secret") {
-					t.Errorf("%s has a secret", name)
-				}
-			}
-			if strings.Contains(cmdline, httpSecret) {
-				t.Error("the password is in the process list")
-			}
-			fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Process.Pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, fd := range fds {
-				if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p.Process.Pid, fd.Name())); target == b.config ||
-					strings.Contains(target, "memfd:note") {
-					t.Errorf("it has %s open", target)
-				}
+			for _, pid := range []int{p.Process.Pid, engine} {
+				wantBare(t, pid, b.config)
 			}
 			if code, body := ask(t, address, httpSecret, "SELECT count() FROM system.one"); code != http.StatusOK ||
 				body != "1" {
@@ -86,6 +66,34 @@ func TestServeInSandbox(t *testing.T) {
 				t.Errorf("what it said: %s", got.err)
 			}
 		})
+	}
+}
+
+// wantBare wants a process to have no secret, and no file of the user.
+func wantBare(t *testing.T, pid int, file string) {
+	t.Helper()
+	for entry := range strings.SplitSeq(strings.TrimRight(procFile(t, pid, "environ"), "\x00"), "\x00") {
+		name, value, _ := strings.Cut(entry, "=")
+		known := slices.Concat(keptVariables, []string{launch.Variable, "DEALHOUSE_CHDB_LIBRARY", "TMPDIR"})
+		if !slices.Contains(known, name) {
+			t.Errorf("it has the variable %s", name)
+		}
+		if strings.Contains(value, "secret") {
+			t.Errorf("%s has a secret", name)
+		}
+	}
+	if strings.Contains(procFile(t, pid, "cmdline"), httpSecret) {
+		t.Error("the password is in the process list")
+	}
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name())); target == file ||
+			strings.Contains(target, "memfd:note") {
+			t.Errorf("it has %s open", target)
+		}
 	}
 }
 
@@ -117,7 +125,7 @@ func TestQueryInSandbox(t *testing.T) {
 	if want := "account  rows\n-------  ----\n"; empty.out != want {
 		t.Errorf("a table without rows is %q, want %q", empty.out, want)
 	}
-	p = start(t, b.env, "query", "SELECT 1 WHERE 0", "-o", "jsonl", "--config", b.config)
+	p = start(t, b.env, "query", "SELECT 1 WHERE 0", "-o", "jsonl", "--config", b.config, "--log-level", "warn") // a slow start is said at info
 	if got := p.finish(t); got.code != 0 || got.out+got.err != "" {
 		t.Errorf("code %d, %s%s", got.code, got.out, got.err)
 	}
@@ -129,9 +137,9 @@ func TestQueryInSandbox(t *testing.T) {
 }
 
 // procFile is what the kernel says of a process.
-func procFile(t *testing.T, p *process, name string) string {
+func procFile(t *testing.T, pid int, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.Process.Pid, name))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	if err != nil {
 		t.Fatal(err)
 	}

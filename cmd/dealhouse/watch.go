@@ -22,7 +22,11 @@ func (c statusCommand) runAgain(ctx context.Context, a *app) error {
 	var last string
 	for {
 		var text bytes.Buffer
-		err := c.run(ctx, a, &text)
+		var to io.Writer = &text
+		if !a.wide {
+			to = output.Screen{Writer: to, Width: output.WidthOf(a.screen)}
+		}
+		err := c.run(ctx, a, to)
 		busy := errors.Is(err, chdb.ErrLocked)
 		switch {
 		case ctx.Err() != nil:

@@ -31,6 +31,8 @@ func TestChartValues(t *testing.T) {
 			"nodeSelector: {kubernetes.io/arch: arm64}\ntolerations: [{key: arm, operator: Exists}]\n"},
 		"proxy": {"dealhouse", existing +
 			"proxy: {secret: proxy, port: 8888}\nnetworkPolicy: {apiPorts: [443, 8443], dnsNamespaces: [dns]}\n"},
+		"Ingress": {"dealhouse", existing + "ingress: {host: deals.example.com, className: nginx, tlsSecret: deals-tls, annotations: {a/b: c}}\n" +
+			"serviceAccount: {annotations: {eks.amazonaws.com/role-arn: r}}\n"},
 		"no policy": {"dealhouse", existing + "networkPolicy: {enabled: false}\n"},
 		"large numbers": {"dealhouse", existing +
 			"mode: cronjobs\njobs: [{name: a, schedule: '@daily', args: [sync], startingDeadlineSeconds: 2000000, activeDeadlineSeconds: 20000000}]\n"},
@@ -107,6 +109,25 @@ func checkChart(t *testing.T, name string, objects []runtime.Object, others [][]
 			lets(objects, "", "kube-system", 53, corev1.ProtocolUDP) {
 			t.Error("the network policy is another one")
 		}
+	case "Ingress":
+		made := find[networkingv1.Ingress](objects)
+		if len(made) != 1 || made[0].Annotations["a/b"] != "c" || *made[0].Spec.IngressClassName != "nginx" ||
+			made[0].Spec.TLS[0].Hosts[0] != made[0].Spec.Rules[0].Host ||
+			made[0].Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name != find[corev1.Service](objects)[0].Name {
+			t.Errorf("the Ingress is %+v", made)
+		}
+		if got := find[corev1.ServiceAccount](objects)[0].Annotations["eks.amazonaws.com/role-arn"]; got != "r" {
+			t.Errorf("the annotation of the account is %q", got)
+		}
+		if from := find[networkingv1.NetworkPolicy](objects)[0].Spec.Ingress[0].From; len(from) != 2 {
+			t.Errorf("the policy lets in %+v", from)
+		}
+	case "defaults":
+		if !lets(objects, "203.0.113.7", "", 587, corev1.ProtocolTCP) || !lets(objects, "203.0.113.7", "", 465, corev1.ProtocolTCP) ||
+			!lets(objects, "", "monitoring", 4317, corev1.ProtocolTCP) || lets(objects, "203.0.113.7", "", 25, corev1.ProtocolTCP) ||
+			lets(objects, "169.254.169.254", "", 587, corev1.ProtocolTCP) {
+			t.Error("the network policy keeps mail or traces from being sent, or lets more out")
+		}
 	case "indented text":
 		if got := find[corev1.ConfigMap](objects)[0].Data["dealhouse.toml"]; got != "\n  # mine\n  [daemon]\n    listen = ':9464'\n" {
 			t.Errorf("the configuration is %q", got)
@@ -176,6 +197,9 @@ func TestChartRefuses(t *testing.T) {
 		existing + "networkPolicy: {dnsAddresses: [10.0.0.1]}\n":           "dnsAddresses",
 		existing + "networkPolicy: {apiPorts: [0]}\n":                      "apiPorts",
 		existing + "networkPolicy: {apiPorts: []}\n":                       "apiPorts",
+		existing + "ingress: {host: 'https://deals.example.com'}\n":        "host",
+		"secret: {data: {acme-api-key: k, status-user: u}}\n":              "secret.data lacks warehouse-dsn",
+		"secret: {data: {warehouse-dsn: x}}\n":                             "secret.data lacks status-user",
 		existing + "proxy: {port: 70000}\n":                                "port",
 		existing + "terminationGracePeriodSeconds: 10\n":                   "terminationGracePeriodSeconds",
 		existing + "runAs: {runAsUser: 0}\n":                               "runAs",
@@ -183,7 +207,6 @@ func TestChartRefuses(t *testing.T) {
 		existing + "alerts: {maxAgeSeconds: {coupon: 3600}}\n":             "coupon",
 		existing + "alerts: {maxAgeSeconds: {coupons: 3h}}\n":              "coupons",
 		existing + "alerts: {maxAgeSeconds: {coupons: null}}\n":            "coupons",
-		existing + "goMemoryLimit: 460Mi\n":                                "goMemoryLimit",
 		"secret: {existing: Not_A_Name}\n":                                 "existing",
 		existing + "mode: cronjobs\njobs: [{name: " + strings.Repeat("a", 21) +
 			", schedule: x, args: [sync], startingDeadlineSeconds: 60, activeDeadlineSeconds: 60}]\n": "name",

@@ -119,14 +119,14 @@ func TestPrometheusRule(t *testing.T) {
 		"metadata": map[string]any{"name": "dealhouse", "labels": map[string]string{"app.kubernetes.io/name": "dealhouse"}},
 		"spec":     map[string]any{"groups": groups},
 	})
-	want = "# Made of deploy/prometheus/rules: cd deploy/test && go test -run PrometheusRule -update\n" + want
+	want = "# Made of deploy/prometheus/rules by go generate ./...\n" + want
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if read(t, file) != want {
-		t.Errorf("%s is not what deploy/prometheus/rules has: -update writes it anew", file)
+		t.Errorf("%s is not what deploy/prometheus/rules has: go generate ./... writes it anew", file)
 	}
 	_, others := buildIn(t, copied(t), "daemon", "../../components/prometheusrule")
 	if got := ofKind(t, others, "PrometheusRule"); text(t, got.Spec.Groups) != text(t, groups) || len(groups) < 3 {

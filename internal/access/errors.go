@@ -63,7 +63,7 @@ func MustBeFree(ctx context.Context, dir string) error {
 	if err != nil {
 		return nil // nobody shares it, or the command finds out itself
 	}
-	defer guest.Close()
+	defer func() { _ = guest.Close() }() // nothing was asked
 	return takenError{guest.PID(), guest.Lasting()}
 }
 

@@ -24,6 +24,12 @@ type Options struct {
 	Downloading func(percent int)
 	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
 	ShowWaiting func(what string) (done func())
+	// Claimed and Stuck are those of chdb.Options.
+	Claimed bool
+	Stuck   func(chdb.Stuck)
+	// Apart, if set, has a process of its own open the embedded warehouse in dir for Alone, and returns what works with
+	// it.
+	Apart func(ctx context.Context, dir string) (*chdb.Guest, error)
 	// Confine is called before this process opens the embedded warehouse in dir. files are others that it writes. Default:
 	// nothing is done.
 	Confine func(ctx context.Context, dir string, files ...string) error
@@ -86,7 +92,15 @@ func (o *Opener) OrCreate(ctx context.Context, cfg *config.Config) (*warehouse.W
 // Alone opens the warehouse for a command that must open an embedded one itself, and not through another process. It
 // creates one that does not exist.
 func (o *Opener) Alone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	w, err := o.open(ctx, cfg, asConfigured(cfg))
+	x := asConfigured(cfg)
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && o.options.Apart != nil {
+		var err error
+		if x.Guest, err = o.options.Apart(ctx, dir); err != nil {
+			return nil, err
+		}
+		return o.connect(ctx, cfg, x)
+	}
+	w, err := o.open(ctx, cfg, x)
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && errors.Is(err, chdb.ErrLocked) {
 		err = cmp.Or(MustBeFree(ctx, dir), err)
 	}
@@ -131,8 +145,8 @@ func (o *Opener) join(ctx context.Context, cfg *config.Config, lasting bool,
 		return nil, nil //nolint:nilnil // nobody to join is no error
 	}
 	if lasting && !guest.Lasting() {
-		guest.Close()
-		return nil, nil //nolint:nilnil // the caller waits for its end
+		_ = guest.Close() // nothing was asked
+		return nil, nil   //nolint:nilnil // the caller waits for its end
 	}
 	o.options.Logger.Log(ctx, sharing(guest), "another dealhouse has the embedded warehouse open: working through it", "pid",
 		guest.PID())
@@ -162,6 +176,7 @@ func (o *Opener) open(ctx context.Context, cfg *config.Config, x warehouse.Optio
 func (o *Opener) connect(ctx context.Context, cfg *config.Config, x warehouse.Options) (*warehouse.Warehouse, error) {
 	x.DSN, x.Database, x.Logger, x.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, o.options.Logger, o.options.Metrics
 	x.Limits, x.Downloading, x.FewRows = o.options.Limits, o.options.Downloading, o.options.FewRows
+	x.Claimed, x.Stuck = o.options.Claimed, o.options.Stuck
 	x.Cluster, x.ViewsDatabase = cfg.Warehouse.Cluster, cfg.Warehouse.ViewsDatabase
 	x.TLS = warehouse.TLS{CAFile: cfg.Warehouse.CAFile, CertFile: cfg.Warehouse.CertFile, KeyFile: cfg.Warehouse.KeyFile}
 	done := o.options.ShowWaiting("starting the embedded ClickHouse")

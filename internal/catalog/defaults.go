@@ -16,6 +16,7 @@ const (
 	DefaultMaxStatementRetry = 2 * time.Minute  // of one statement of the warehouse with all its retries
 
 	DefaultMaxDeleteRatio   = 0.2              // share of the live rows that a run may delete
+	FewDeletes              = 5                // rows that it may delete whatever their share, if half of the rows stay
 	DefaultMaxRejectedRatio = 0.05             // share of the records read that may be rejected
 	DefaultRunTimeout       = 6 * time.Hour    // of one run that is not a backfill
 	DefaultOverlap          = 10 * time.Minute // how far before the watermark an incremental run asks again

@@ -6,7 +6,7 @@
 // Invariants, cited in the code as catalog-N and held by catalog_test.go:
 //
 //  1. A stream has exactly one key: a field marked Key, or a rule that derives it (DerivedKey). A product has no
-//     identifier. Its key is a hash of its url, else of its asin, its gtin, its brand and mpn, or its brand and sku.
+//     identifier. Its key is a hash of its url and what tells variants of it apart, or of other identifiers (decode-6).
 //  2. A field's column is the snake_case of its JSON name and unique in its stream. Two columns of deals have other
 //     names, because they name the retailer: name is retailer_name and logo is retailer_logo. No column starts with an
 //     underscore or is called account or synced_at: those names belong to the warehouse.

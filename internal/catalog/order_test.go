@@ -29,7 +29,7 @@ func TestFieldsAreAppended(t *testing.T) {
 			t.Fatal(err)
 		}
 	case want != string(text):
-		t.Errorf("%s lacks a new field or stream: run go test ./internal/catalog -run Appended -update", orderFile)
+		t.Errorf("%s lacks a new field or stream: run go generate ./...", orderFile)
 	}
 }
 

@@ -30,6 +30,24 @@ func Present(context.Context, Options) (bool, error) { return false, ErrNotBuilt
 // Holder finds no holder.
 func Holder(string) (pid int, held bool) { return 0, false }
 
+// Claim returns ErrNotBuilt.
+func Claim(string) (release func(), err error) { return nil, ErrNotBuilt }
+
+// Front takes the place of a front.
+type Front struct{}
+
+// NewFront makes a front that serves nobody.
+func NewFront(string, Kept, HandlerOptions) *Front { return &Front{} }
+
+// Answers returns ErrNotBuilt.
+func (*Front) Answers(context.Context) error { return ErrNotBuilt }
+
+// Serve returns ErrNotBuilt.
+func (*Front) Serve(context.Context, net.Listener) error { return ErrNotBuilt }
+
+// UnderWay knows of no request.
+func (*Front) UnderWay() (ids []string, n int) { return nil, 0 }
+
 // Close does nothing.
 func (e *Engine) Close() error { return nil }
 

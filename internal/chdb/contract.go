@@ -2,6 +2,9 @@ package chdb
 
 import (
 	"context"
+	"net"
+	"os"
+	"path/filepath"
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/share"
@@ -25,12 +28,31 @@ type (
 	LibraryError = contract.LibraryError
 	// Host lets other processes of the same user work with an engine that is open.
 	Host = share.Host
+	// Stuck is a statement that the engine does not end.
+	Stuck = contract.Stuck
+	// Kept is the engine in a process of its own.
+	Kept = contract.Kept
 	// Guest works with the engine that another process has open.
 	Guest = share.Guest
 )
 
 // Join finds the process that has a data directory open and shares it. It returns [ErrNobody] if there is none.
 func Join(ctx context.Context, dir string) (*Guest, error) { return share.Join(ctx, dir) }
+
+// ListenApart listens for the process that is to have the engine of a data directory, and that gets the listener: on
+// the socket of a host, or on the one of a front. remove removes the socket.
+func ListenApart(dir string, front bool) (listener *net.UnixListener, remove func(), err error) {
+	if !front {
+		return share.Listen(dir, share.SocketName)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "engine"), 0o700); err != nil {
+		return nil, nil, err
+	}
+	return share.Listen(filepath.Join(dir, "engine"), frontSocket)
+}
+
+// frontSocket is the socket between a front and the process that has the engine.
+const frontSocket = "front.sock"
 
 // The errors of this package; see [contract] and [share].
 var (

@@ -6,11 +6,13 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"path/filepath"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/chdb/door"
 	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/chdb/share"
 )
 
 // Built says that this binary has the engine.
@@ -45,6 +47,9 @@ func Present(ctx context.Context, o Options) (bool, error) { return engine.Prese
 // Holder returns the id of the process that has a data directory open, or 0 if the id is unknown. held is false
 // if no process has it open.
 func Holder(dir string) (pid int, held bool) { return engine.Holder(dir) }
+
+// Claim locks a data directory for the engine of another process, which opens it with [Options].Claimed.
+func Claim(dir string) (release func(), err error) { return engine.Claim(dir) }
 
 // Close closes the handle. Closing the last handle ends every request that is under way and closes the directory. It
 // may be called more than once.
@@ -81,6 +86,16 @@ func (e *Engine) Host(lasting bool) *Host {
 		Dir: e.Dir(), Lasting: lasting, Logger: e.engine.Logger(),
 		All: &door.Transport{Engine: e.engine}, Reader: &door.Transport{Engine: e.engine, ReadOnly: true},
 	}
+}
+
+// Front passes requests on to the process that has the engine.
+type Front = door.Front
+
+// NewFront makes a front for the engine of a data directory. The listener of its process is one of ListenApart.
+func NewFront(dir string, kept Kept, o HandlerOptions) *Front {
+	return door.NewFront(func(ctx context.Context) (net.Conn, error) {
+		return share.Dial(ctx, filepath.Join(dir, "engine"), frontSocket)
+	}, kept, o)
 }
 
 // Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +18,7 @@ import (
 	"dealhouse/internal/wording"
 )
 
-// checkAPI reads a page of each enabled stream, all in parallel: the user wants to know soon.
+// checkAPI reads the first pages of each enabled stream, all in parallel: the user wants to know soon.
 func (c *Checker) checkAPI(ctx context.Context, cfg *config.Config) []Finding {
 	targets, err := service.Selection{}.Targets(cfg)
 	if err != nil {
@@ -46,77 +48,117 @@ func (c *Checker) checkAPI(ctx context.Context, cfg *config.Config) []Finding {
 	return found
 }
 
-// checkStream asks for the first page of a stream.
-func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) Finding {
-	if len(t.Setting.Scope) > 0 {
-		return checkScope(ctx, name, client, t)
-	}
-	for page, err := range client.Pages(ctx, syncer.FirstPage(t.Stream)) {
-		if err != nil {
-			return failedAs(name, reason(err), err)
-		}
-		detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(page.Records()), "record"),
-			wording.Span(time.Since(page.SentAt)))
-		switch {
-		case page.Records() == 0:
-			return warn(name, "the API answers but lists no records: is it the right key?")
-		case page.ServerTime.IsZero():
-			return warn(name, detail+"; without a usable Date header, so the local clock is used")
-		}
-		return ok(name, detail)
-	}
-	return failedAs(name, "the API gave no page at all")
-}
-
-// reason is why a request failed; the finding names the stream. Of an address that the API does not know it has the
-// whole: most often a part of it is wrong. Values that may be secret are masked in it.
-func reason(err error) string {
-	if api, ok := errors.AsType[*dealapi.Error](err); ok {
-		if api.Kind == dealapi.KindNotFound && api.URL != "" {
-			return api.Reason() + " [GET " + api.URL + "]"
-		}
-		return api.Reason()
-	}
-	return err.Error()
-}
-
 // checkedLists is how many lists of a scope are requested: the user waits for the answer.
 const checkedLists = 20
 
-// checkScope requests the first page of each list of a stream's scope. A list without records may mean a misspelt
-// value.
-func checkScope(ctx context.Context, name string, client *dealapi.Client, t service.Target) Finding {
+// checkStream asks for the first page of each list of a stream, for a second page, and for dates that no row has. A
+// list of a scope without records may mean a misspelt value.
+func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) Finding {
 	names, queries := t.FirstPages()
-	var empty, refused []string
-	var causes []error
-	records := 0
+	var s survey
 	for i, q := range queries[:min(len(queries), checkedLists)] {
-		for page, err := range client.Pages(ctx, q) {
-			if err != nil {
-				refused = append(refused, names[i]+": "+reason(err))
-				causes = append(causes, err)
-				break
-			}
-			if records += page.Records(); page.Records() == 0 {
-				empty = append(empty, names[i])
-			}
-			break
-		}
-		if ctx.Err() != nil {
+		if s.look(ctx, client, names[i], q); ctx.Err() != nil {
 			break
 		}
 	}
-	said := fmt.Sprintf("only %s, in %s", t.Setting.Scope.Brief(), wording.Plural(uint64(len(queries)), "list"))
-	if len(queries) > checkedLists {
-		said += fmt.Sprintf(", the first %d of which were asked for", checkedLists)
+	if len(s.causes) == 0 {
+		for _, probe := range t.Probes(cmp.Or(s.server, time.Now())) {
+			s.try(ctx, client, probe)
+		}
+	}
+	detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(s.records), "record"), wording.Span(s.took))
+	scoped := len(t.Setting.Scope) > 0
+	if scoped {
+		detail = fmt.Sprintf("only %s, in %s", t.Setting.Scope.Brief(), wording.Plural(uint64(len(queries)), "list"))
+		if len(queries) > checkedLists {
+			detail += fmt.Sprintf(", the first %d of which were asked for", checkedLists)
+		}
 	}
 	switch {
-	case len(refused) > 0:
-		return failedAs(name, said+"; "+strings.Join(refused, "; "), causes...)
-	case len(empty) > 0:
-		return warn(name, said+"; the API lists nothing for "+strings.Join(empty, ", with ")+
-			": is it spelled correctly?")
+	case len(s.causes) > 0 && scoped:
+		return failedAs(name, detail+"; "+strings.Join(s.refused, "; "), s.causes...)
+	case len(s.causes) > 0:
+		return failedAs(name, strings.Join(s.refused, "; "), s.causes...)
+	case len(s.ignored) > 0:
+		return warn(name, detail+"; "+strings.Join(s.ignored, "; "))
+	case scoped && len(s.empty) > 0:
+		return warn(name, detail+"; the API lists nothing for "+strings.Join(s.empty, ", with ")+": is it spelled correctly?")
+	case scoped:
+		return ok(name, fmt.Sprintf("%s: %s on their first pages", detail, wording.Plural(uint64(s.records), "record")))
+	case s.records == 0:
+		return warn(name, "the API answers but lists no records: is it the right key?")
+	case s.doubt != "":
+		return warn(name, detail+"; the API says that the list is not whole: "+s.doubt)
+	case s.server.IsZero():
+		return warn(name, detail+"; without a usable Date header, so the local clock is used")
 	}
-	return ok(name, fmt.Sprintf("%s: %s on their first pages", said,
-		wording.Plural(uint64(records), "record")))
+	return ok(name, detail)
+}
+
+// survey is what the lists of a stream have shown.
+type survey struct {
+	records int           // on the first pages
+	took    time.Duration // of the first page of a list
+	server  time.Time     // of its clock
+	second  bool          // a second page was asked for
+	doubt   string        // why a list is not whole, in words of the API
+	empty   []string      // lists
+	ignored []string      // date filters, with what to do
+	refused []string      // what went wrong, in words
+	causes  []error       // of that
+}
+
+// look asks for the first page of a list, and for the second one if none was asked for before.
+func (s *survey) look(ctx context.Context, client *dealapi.Client, list string, q dealapi.Query) {
+	var first *dealapi.Page
+	for page, err := range client.Pages(ctx, q) {
+		switch {
+		case err != nil:
+			s.refuse(list, err)
+		case first == nil:
+			first = page
+			s.records += page.Records()
+			s.took, s.server, s.doubt = time.Since(page.SentAt), page.ServerTime, cmp.Or(s.doubt, page.Doubt)
+			if page.Records() == 0 {
+				s.empty = append(s.empty, list)
+			}
+			if page.Next != "" && !s.second {
+				s.second = true
+				continue
+			}
+		case bytes.Equal(first.Data, page.Data):
+			s.refuse(list, service.SettingError{Err: fmt.Errorf("the second page is the first one again: the parameter %s may have another name: set %s", q.PageParam, q.Settings[q.PageParam])})
+		}
+		return
+	}
+}
+
+// try makes a probe. A service that refuses it may refuse dates so far away.
+func (s *survey) try(ctx context.Context, client *dealapi.Client, p syncer.Probe) {
+	for page, err := range client.Pages(ctx, p.Far) {
+		if api, is := errors.AsType[*dealapi.Error](err); is && api.Kind == dealapi.KindBadRequest {
+			for _, err = range client.Pages(ctx, p.Near) {
+				break
+			}
+		}
+		switch {
+		case err != nil:
+			s.refuse("", err)
+		case page != nil && page.Records() > 0:
+			s.ignored = append(s.ignored, fmt.Sprintf("a date in the parameter %s changes nothing: if the API has another name for it, set %s; until then runs read more than they need, and a backfill may fail", p.Param, p.Setting))
+		}
+		return
+	}
+}
+
+// refuse notes an error. The finding names the account and the stream.
+func (s *survey) refuse(list string, err error) {
+	text := err.Error()
+	if api, is := errors.AsType[*dealapi.Error](err); is {
+		text = api.Found()
+	}
+	if list != "" {
+		text = list + ": " + text
+	}
+	s.refused, s.causes = append(s.refused, text), append(s.causes, err)
 }

@@ -17,6 +17,9 @@ import (
 	"dealhouse/internal/wording"
 )
 
+// DemoFile marks a folder as one of the demo, whose data may be removed.
+const DemoFile = "dealhouse-demo.txt"
+
 // checkFolder checks the folder of an embedded warehouse: its disk, who has it open, and the engine. It creates
 // nothing.
 func (c *Checker) checkFolder(ctx context.Context, dir string) []Finding {
@@ -48,6 +51,12 @@ func checkWritable(dir string) Finding {
 	if _, err := os.Lstat(filepath.Join(whole, chdb.RestoringFile)); err == nil {
 		return failedAs(name, whole+": "+chdb.ErrRestoring.Error())
 	}
+	if machine.OpenToOthers(whole) {
+		return warn(name, whole+" can be written to by every user of this machine, who could change what is loaded: chmod go-w "+whole)
+	}
+	if _, err := os.Lstat(filepath.Join(whole, DemoFile)); err == nil {
+		return warn(name, whole+" is that of a demo, and the next `dealhouse demo` on it removes what you load: set warehouse.dsn to another folder")
+	}
 	return ok(name, whole+" can be written to")
 }
 
@@ -70,7 +79,7 @@ func checkRoom(dir string) Finding {
 func checkHolder(ctx context.Context, dir string) (f Finding, held bool) {
 	const name = "held by"
 	if guest, err := chdb.Join(ctx, dir); err == nil {
-		defer guest.Close()
+		defer func() { _ = guest.Close() }() // nothing was asked
 		what := "which will end by itself: commands that only read work through it, those that load wait for it"
 		if guest.Lasting() {
 			what = "which runs until it is stopped: other commands work through it"

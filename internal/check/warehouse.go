@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/output"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -38,11 +39,14 @@ func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all [
 	}()
 	server := w.Server()
 	all = append(all, ok("warehouse", fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server)))
-	all = append(all, checkSchema(ctx, w))
+	schema := checkSchema(ctx, w)
+	if all = append(all, schema); schema.Verdict == OK {
+		all = append(all, checkLoadedFrom(ctx, cfg, w)...)
+	}
 	if w.Embedded() { // its only user may do everything
 		return all
 	}
-	return append(all, checkSettings(ctx, w), checkRights(ctx, w, all[len(all)-1].Verdict != OK))
+	return append(all, checkSettings(ctx, w), checkRights(ctx, w, schema.Verdict != OK))
 }
 
 // checkSchema says whether the warehouse fits this program.
@@ -56,6 +60,24 @@ func checkSchema(ctx context.Context, w *warehouse.Warehouse) Finding {
 		return failedAs("schema", "database "+w.Database()+": "+output.Message(err), err)
 	}
 	return ok("schema", "database "+w.Database()+": up to date")
+}
+
+// checkLoadedFrom warns of streams whose initial_from asks for older rows than are loaded.
+func checkLoadedFrom(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (all []Finding) {
+	from, err := w.LoadedFrom(ctx)
+	if err != nil {
+		return []Finding{failed("initial_from", err)}
+	}
+	targets, err := service.Selection{}.Targets(cfg)
+	if err != nil { // another check says so
+		return nil
+	}
+	for _, t := range targets {
+		if at, known := from[warehouse.StreamID{Account: t.Account.Name, Stream: t.Stream.Name}]; known && t.Behind(at) != "" {
+			all = append(all, warn("initial_from: "+t.Account.Name+" "+t.Stream.Name, t.Behind(at)))
+		}
+	}
+	return all
 }
 
 // checkSettings tries the settings that a run sends.

@@ -124,7 +124,8 @@ func (l *reader) server(v *values, w Warehouse) {
 func (l *reader) daemon(v *values) Daemon {
 	d := Daemon{
 		Listen: v.listen, User: v.user, TLSCert: v.tlsCert, TLSKey: v.tlsKey, Pprof: v.pprof,
-		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace, Retry: v.retry,
+		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace, Retry: v.retry, MaxRuns: int(v.maxRuns),
+		PublicURL: strings.TrimRight(v.publicURL, "/"),
 	}
 	switch {
 	case (v.user == "") != (v.password == reference{}):

@@ -116,6 +116,20 @@ func checkTimeZone(s string) error {
 	return nil
 }
 
+// checkPublicURL does not show its input either.
+func checkPublicURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return nil
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http", u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		return errors.New(`must be a URL such as "https://deals.example.com"`)
+	case u.User != nil:
+		return errors.New("must hold no user or password: every receiver of notifications would see them")
+	}
+	return nil
+}
+
 // parseBaseURL never shows its input: people put keys into URLs (config-3).
 func parseBaseURL(s string) (string, error) {
 	u, err := url.Parse(s)

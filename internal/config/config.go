@@ -16,6 +16,8 @@ type Config struct {
 	// Warehouse says where the data goes.
 	Warehouse Warehouse
 
+	// Partial says that something is wrong, and that the tables of Source.Only are all that was read.
+	Partial bool
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
@@ -90,6 +92,9 @@ type Daemon struct {
 	User     string
 	Password Secret
 
+	// PublicURL is where people open the status page, without a slash at its end; "": not known.
+	PublicURL string
+
 	// TLSCert and TLSKey are PEM files; both or neither is set.
 	TLSCert, TLSKey string
 
@@ -101,6 +106,9 @@ type Daemon struct {
 
 	// Jitter is the longest delay of a run after its scheduled time.
 	Jitter time.Duration
+
+	// MaxRuns is the most runs at once, of the daemon and of a sync.
+	MaxRuns int
 
 	// Grace is how long runs under way may continue after the daemon was asked to stop.
 	Grace time.Duration
@@ -126,7 +134,7 @@ type Finance struct {
 }
 
 // Journal are the codes of the accounts of journal lines, in the user's chart of accounts.
-type Journal struct{ Pending, Confirmed, AfterPayment, Payouts, Revenue, Bank, Fees, Conversion string }
+type Journal struct{ Pending, Confirmed, AfterPayment, Payouts, Revenue, Bank, Fees, Conversion, Rounding string }
 
 // Account is one API key and so one organization of the upstream service, with every setting filled in from
 // [[account]], [defaults] or the built-in default.

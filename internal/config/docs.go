@@ -31,7 +31,7 @@ Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
 
 	docAccount = `One account: one API key, and so one organization. Repeat this table and the tables below it for each further account.`
 
-	docParams = `Names of query parameters, which differ from service to service. The two filled in below are those of one known live service. Remove the # if yours uses them too, or write what its documentation says. A wrong name for a date costs speed, not correctness.`
+	docParams = `Names of query parameters, which differ from service to service. The two filled in below are those of one known live service. Remove the # if yours uses them too, or write what its documentation says. A wrong name for a date costs speed or, if the service refuses what it does not know, lets runs fail: dealhouse check tells.`
 
 	docReceiver = "Who gets notifications: one message for each problem that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are accepted. `dealhouse notify test` sends a test message; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
 

@@ -37,8 +37,9 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
 			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase },
 				checkViewsDatabase),
-			doc: `A second database with only the views, for people and BI tools. Readers of it need no right on the tables. ` +
-				"`dealhouse migrate` and every sync make it and keep it up to date. Empty: there is none.",
+			doc: `A second database with only the views, for people and BI tools. Those with parameters are in one more, whose ` +
+				`name ends in _with_parameters. Readers of them need no right on the tables. ` +
+				"`dealhouse migrate` and every sync make them and keep them up to date. Empty: there are none.",
 		},
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
@@ -111,6 +112,8 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 			func(j *Journal) *string { return &j.Fees }),
 		journalKey("journal_conversion", "currency-conversion", "conversions between currencies",
 			func(j *Journal) *string { return &j.Conversion }),
+		journalKey("journal_rounding", "rounding", "parts of a cent that are not booked or never arrive",
+			func(j *Journal) *string { return &j.Rounding }),
 	}
 }
 
@@ -220,8 +223,10 @@ func runKeys() []key {
 		{
 			name: "max_delete_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxDeleteRatio),
 			value: number(func(v *values) *float64 { return &v.maxDeleteRatio }, 1, true),
-			doc: `The share of a stream's rows, 0 to 1, that one run may delete. A run that would delete more, or
-all rows, stops before it changes anything, and a person must look.`,
+			doc: `The share of a stream's rows, 0 to 1, that one run may delete. In a small list it may always delete one row,
+and up to ` + fmt.Sprint(catalog.FewDeletes) + ` if half of the rows stay, unless this is 0. If there are more, or all rows are gone, nothing is
+deleted until a person agrees to it. What is new or changed is loaded all the same, unless none of the loaded
+rows is left: then the list may be that of another service, and nothing is changed.`,
 		},
 		{
 			name: "max_rejected_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxRejectedRatio),

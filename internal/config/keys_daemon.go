@@ -22,6 +22,12 @@ func daemonKeys() []key {
 				"`dealhouse check`" + ` need it.`,
 		},
 		{
+			name: "public_url", in: inDaemon, standard: `""`, example: `"https://deals.example.com"`,
+			value: checked("a URL", func(v *values) *string { return &v.publicURL }, checkPublicURL),
+			doc: `Where people open the status page: with it, notifications have links to its pages, also those of
+` + "`dealhouse sync`" + `.`,
+		},
+		{
 			name: "tls_cert", in: inDaemon, standard: `""`, example: `"/etc/dealhouse/tls.crt"`,
 			value: checked("the path of a file", func(v *values) *string { return &v.tlsCert }, checkPath),
 			doc:   `The certificate and its chain, in PEM. With it, the port uses HTTPS. "": HTTP.`,
@@ -46,6 +52,12 @@ func daemonKeys() []key {
 			value: duration(func(v *values) *time.Duration { return &v.jitter }, 0, time.Hour),
 			doc: `The longest delay of a run after its scheduled time, so that many accounts do not start at once. Each
 stream has its own delay, which is always the same. "0s": none.`,
+		},
+		{
+			name: "max_runs", in: inDaemon, standard: `32`,
+			value: integer(func(v *values) *int64 { return &v.maxRuns }, 1, 1000),
+			doc: `The most streams that are loaded at once, also by ` + "`dealhouse sync`" + `; the others wait. Each takes about 2 MiB
+of memory, and a connection to the API. Streams such as products, which are read for hours, take at most half.`,
 		},
 		{
 			name: "grace", in: inDaemon, standard: `"10s"`,

@@ -78,8 +78,8 @@ or no longer sends one that it used to send; "warehouse": the warehouse does not
 		{
 			name: "template", in: inReceiver, standard: `""`, example: `"{{.Title}}: {{.Text}}"`,
 			value: checked("a text/template", func(v *values) *string { return &v.receiver.template }, checkTemplate),
-			doc: `The message, as a Go text/template with the fields ID, Receiver, Event, Account, Streams, Title, Text, At and
-Attempt. For json it is the whole body: write {{json .Title}}. "": the built-in message.`,
+			doc: `The message, as a Go text/template with the fields ID, Receiver, Event, Account, Streams, Title, Text, Link, At
+and Attempt. For json it is the whole body: write {{json .Title}}. "": the built-in message.`,
 		},
 		{
 			name: "allow_insecure", in: inReceiver, standard: `false`,

@@ -1,11 +1,15 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 )
 
 // FileName is the file that is read from the current directory when neither --config nor DEALHOUSE_CONFIG names one.
@@ -36,6 +40,10 @@ type Source struct {
 	// NeedReceivers says that the command sends something to receivers: their secrets are resolved. NeedAccounts
 	// does that too.
 	NeedReceivers bool
+	// Only names the tables of the file that are enough for the command, such as "warehouse"; empty: it needs all. If
+	// something is wrong elsewhere, they are read alone, and what is wrong becomes warnings: while a daemon goes on that
+	// has refused this file, a person must be able to see how it stands.
+	Only []string
 	// Missing, if set, is called for each secret that is not on this machine: a variable that is not set, a file that
 	// cannot be read. A missing secret is then not a problem and stays unresolved.
 	Missing func(Problem)
@@ -55,10 +63,55 @@ func Read(src Source) (*Config, []Warning, error) {
 		l.read = ReadFile
 	}
 	config := l.readAll()
-	if err := found.err(); err != nil {
+	err := found.err()
+	if err != nil && len(src.Only) > 0 {
+		a := l.alone()
+		if alone := a.readAll(); alone != nil {
+			for _, p := range found.problems {
+				found.warnings = append(found.warnings, Warning(p))
+			}
+			alone.Partial = true
+			return alone, found.sortedWarnings(), nil
+		}
+		found.problems = append(found.problems, a.problems...)
+		err = found.err()
+	}
+	if err != nil {
 		return nil, found.sortedWarnings(), err
 	}
 	return config, found.sortedWarnings(), nil
+}
+
+// alone returns the reader of Source.Only.
+func (l *reader) alone() *reader {
+	a := &reader{findings: &findings{}, src: Source{Path: l.src.Path}, env: map[string]string{}, read: l.read, only: l.src.Only}
+	for name, value := range l.env {
+		if name == envFile || slices.ContainsFunc(a.only, func(table string) bool { return a.isOf(name, table) }) {
+			a.env[name] = value
+		}
+	}
+	return a
+}
+
+// isOf reports whether a variable sets a key of a table.
+func (l *reader) isOf(name, table string) bool {
+	return strings.HasPrefix(name, envPrefix+strings.ToUpper(table)+"_")
+}
+
+// keep removes all other tables from what could be read of the file, which may not be the whole. Then it returns nil if
+// the place of the warehouse is not in it: the default might be another one.
+func (l *reader) keep(root *node, whole bool) *node {
+	kept := newTable(root.at)
+	for _, table := range l.only {
+		found, ok := root.keys[table]
+		switch {
+		case ok:
+			kept.set(table, found.at, found)
+		case table == "warehouse" && !whole && !slices.ContainsFunc(slices.Collect(maps.Keys(l.env)), func(name string) bool { return l.isOf(name, table) }):
+			return nil
+		}
+	}
+	return kept
 }
 
 type reader struct {
@@ -69,9 +122,11 @@ type reader struct {
 
 	file  string // the file that was read, if any
 	loose bool   // whether everybody may read it
+	only  []string
 }
 
 func (l *reader) readAll() *Config {
+	l.network()
 	root := l.tree()
 	if root == nil {
 		return nil
@@ -79,7 +134,11 @@ func (l *reader) readAll() *Config {
 	environment := overrides{findings: l.findings, env: l.env, known: l.src.KnownEnv}
 	environment.apply(root)
 	top := walker{l.findings}.walk(nil, root, schema(), 0, &values{at: map[string]position{}})
-	return l.build(top)
+	config := l.build(top)
+	if l.only != nil && len(l.problems) > 0 {
+		return nil
+	}
+	return config
 }
 
 // tree reads the file, if there is one. After a problem that leaves nothing to look at it returns nil.
@@ -95,6 +154,8 @@ func (l *reader) tree() *node {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named == "":
 		return newTable(position{})
+	case err != nil && l.only != nil:
+		return l.keep(newTable(position{file: path}), false)
 	case err != nil:
 		l.problem(position{file: path}, "cannot read the configuration%s: %s", namedBy(named), reason(err))
 		return nil
@@ -102,9 +163,18 @@ func (l *reader) tree() *node {
 	l.file, l.loose = path, mode&othersRead != 0
 	root, err := parseTree(path, data)
 	var syntax *syntaxError
-	if errors.As(err, &syntax) {
+	switch {
+	case errors.As(err, &syntax) && l.only != nil:
+		beginning := bytes.SplitAfterN(data, []byte("\n"), max(1, syntax.at.line))
+		if root, err = parseTree(path, bytes.Join(beginning[:len(beginning)-1], nil)); err != nil {
+			return nil
+		}
+		return l.keep(root, false)
+	case errors.As(err, &syntax):
 		l.problem(syntax.at, "%s", syntax.message)
 		return nil
+	case l.only != nil:
+		return l.keep(root, true)
 	}
 	return root
 }

@@ -147,6 +147,8 @@ type values struct {
 	password        reference
 	tlsCert, tlsKey string
 	pprof           bool
+	publicURL       string
+	maxRuns         int64
 	timeZone        string
 	jitter          time.Duration
 	grace           time.Duration

@@ -54,7 +54,8 @@ type Daemon struct {
 	stopped  chan struct{} // closed when the loop has ended
 	started  atomic.Bool   // the plan is in force
 	draining atomic.Bool
-	observed atomic.Int64 // when the metrics were last brought up to date with the warehouse, in nanoseconds since 1970
+	refused  atomic.Pointer[string] // why the newest configuration was; nil: it was not
+	observed atomic.Int64           // when the metrics were last brought up to date with the warehouse, in nanoseconds since 1970
 
 	supervisor *supervisor
 	timetable  timetable
@@ -132,6 +133,14 @@ func (d *Daemon) Ready(ctx context.Context) error {
 		return err
 	}
 	return d.o.Warehouse.CheckSchema(ctx)
+}
+
+// Refused returns why the newest configuration was refused, so that the one before is in force; "": it was not.
+func (d *Daemon) Refused() string {
+	if why := d.refused.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 // Streams returns the present state of the configured streams, in the order of the configuration. It returns nil
@@ -312,7 +321,10 @@ func (l *loop) ping() {
 // turn starts what is due.
 func (l *loop) turn() {
 	now := l.now()
-	for _, e := range l.timetable.entries {
+	for _, e := range l.timetable.inTurn() {
+		if e.due(now) && !l.timetable.room(e) { // what is due stays due, and the end of another run gives it its turn (daemon-11)
+			continue
+		}
 		due := e.next()
 		start, full, missed := e.turn(now)
 		if missed > 0 {

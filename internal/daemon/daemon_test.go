@@ -227,7 +227,8 @@ func TestReload(t *testing.T) {
 	b.reloads <- syscall.SIGHUP
 	loads <- errors.New("line 3 is wrong")
 	b.until("the reload is refused", func() bool {
-		return b.value("dealhouse_config_reload_success") == 0 && strings.Contains(b.log.String(), "REFUSED")
+		return b.value("dealhouse_config_reload_success") == 0 && strings.Contains(b.log.String(), "REFUSED") &&
+			b.Refused() == "line 3 is wrong" // as the page says it
 	})
 	if !strings.Contains(b.log.String(), "REFUSED") || !strings.Contains(b.log.String(), "line 3 is wrong") ||
 		len(b.Streams()) != 3 {
@@ -250,8 +251,8 @@ func TestReload(t *testing.T) {
 	if !slices.Equal(adopted, []string{"old", "new"}) {
 		t.Errorf("adopted: %v", adopted)
 	}
-	if v := b.value("dealhouse_config_reload_success"); v != 1 {
-		t.Errorf("success %v", v)
+	if v := b.value("dealhouse_config_reload_success"); v != 1 || b.Refused() != "" {
+		t.Errorf("success %v, refused: %s", v, b.Refused())
 	}
 	if _, known := b.find("dealhouse_runs_total", "account=acme", "stream=payouts"); known {
 		t.Error("a stream that is not loaded any more has series")

@@ -30,4 +30,6 @@
 //  10. A request of an operator is recorded in the warehouse before it takes effect, and what cannot be recorded is not
 //     done. A paused stream starts no run, whatever is due or requested, and this survives a restart. When it is
 //     resumed, one run makes up for all times that came due meanwhile; they do not count as missed.
+//  11. No more than MaxRuns run at once, and of streams that are read for hours at most half as many. What is due then
+//     waits, those first that operators want or that have waited longest, and starts when another run ends.
 package daemon

@@ -33,6 +33,7 @@ type Metrics struct {
 	quality    *prometheus.GaugeVec
 	references *prometheus.CounterVec
 	lost       *prometheus.CounterVec
+	job        *prometheus.GaugeVec
 }
 
 // How a request for a reference can end: values of the label outcome.
@@ -79,6 +80,8 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		lost: counter("dealhouse_telemetry_lost_total",
 			"Lost OpenLineage events, and lost exports of traces and metrics over OTLP.",
 			"signal"),
+		job: gauge("dealhouse_job_finished_timestamp_seconds",
+			"When a job left its metrics: its counters are those of one run. The daemon has none."),
 		references: counter("dealhouse_references_total",
 			"Deals that transactions refer to and no list contains, requested by their own address.", "account", "stream",
 			"outcome"),
@@ -154,6 +157,9 @@ func (m *Metrics) SetPaused(id warehouse.StreamID, paused bool) {
 	}
 	m.paused.WithLabelValues(id.Account, id.Stream).Set(value)
 }
+
+// EndJob notes that the metrics are left by a job that ends now.
+func (m *Metrics) EndJob(at time.Time) { m.job.WithLabelValues().Set(float64(at.UnixMilli()) / 1000) }
 
 // AddReferences counts deals that were requested by their own address.
 func (m *Metrics) AddReferences(account, stream string, stored, notFound uint64) {

@@ -29,6 +29,15 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	now := time.Now()
 	for _, name := range catalog.Names() {
 		m.Expect("acme", name)
+		m.Expect("other", name)
+	}
+	for i, r := range []warehouse.EndedRun{{Outcome: warehouse.OutcomeSuccess}, {Outcome: warehouse.OutcomeIncomplete},
+		{Outcome: warehouse.OutcomeFailed}, {Outcome: warehouse.OutcomeKilled}, {Outcome: warehouse.OutcomeGuarded},
+		{Outcome: warehouse.OutcomeGuarded, Rejected: 1},
+		{Outcome: warehouse.OutcomeGuarded, WouldDelete: 3}} {
+		r.StartedAt = &now
+		m.Syncer.Observe([]warehouse.StreamStatus{{Account: []string{"acme", "other"}[i/len(catalog.Names())],
+			Stream: catalog.Names()[i%len(catalog.Names())], Now: now, Ended: r}})
 	}
 	m.Syncer.Observe([]warehouse.StreamStatus{{Account: "acme", Stream: "transactions", LookedAt: &now, Watermark: &now,
 		Now: now},
@@ -38,6 +47,7 @@ func everything(t *testing.T) []*dto.MetricFamily {
 	m.SetPayouts("acme", report.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
 	m.Notify.Expect([]string{"ops"})
+	m.EndJob(now)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +79,7 @@ func TestReadmeMetrics(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, rest[:end]); diff != "" {
-		t.Errorf("the table in deploy/METRICS.md is not what the registry says: run go test ./internal/daemon -run Readme -update\n%s", diff)
+		t.Errorf("the table in deploy/METRICS.md is not what the registry says: run go generate ./...\n%s", diff)
 	}
 }
 
@@ -157,17 +167,18 @@ func TestMetricsContract(t *testing.T) {
 	}
 	const as, a = "account,stream", "account"
 	want := map[string]string{
-		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "",
+		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "", "engine_restarts_total": "",
 		"config_last_reload_timestamp_seconds": "",
 		"records_out_of_scope_total":           "account,stream", "scope_info": "account,scope,stream",
 		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream",
 		"quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
 		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",
+		"last_run_info": "account,guard,outcome,stream", "job_finished_timestamp_seconds": "",
 		"notifications_total": "outcome,receiver", "notifications_waiting": "receiver",
 	}
 	for _, name := range strings.Fields(`last_success_timestamp_seconds last_attempt_timestamp_seconds last_failure_timestamp_seconds run_duration_seconds runs_in_progress
 		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row paused run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total
-		records_unchanged_total records_rejected_total watermark_timestamp_seconds watermark_lag_seconds look_age_seconds live_rows waiting_deletes pages_total staged_batches_total
+		records_unchanged_total records_rejected_total watermark_timestamp_seconds watermark_lag_seconds look_age_seconds live_rows waiting_deletes last_run_records_read last_run_records_rejected pages_total staged_batches_total
 		stage_duration_seconds merge_duration_seconds backfill_completed_ratio unknown_fields_total filter_ignored_total lease_held`) {
 		want[name] = as
 	}

@@ -322,7 +322,11 @@ func (l *loop) foreseeRun(a warehouse.Action, targets []*entry) (web.Acted, erro
 	switch {
 	case start > 0:
 		text := "A run of " + nameOf(a) + " starts now."
-		if a.Stream == "" {
+		switch {
+		case !l.timetable.room(targets[0]):
+			text = web.Count(start, "run") + " of " + nameOf(a) +
+				" will start when others have ended: as many as daemon.max_runs allows are under way."
+		case a.Stream == "":
 			text = web.Count(start, "run") + " of " + nameOf(a) + " will start now."
 		}
 		for _, rest := range []struct {

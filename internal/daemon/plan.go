@@ -17,6 +17,8 @@ type Plan struct {
 	Jitter time.Duration
 	// Grace is how long runs under way may continue after the daemon was asked to stop.
 	Grace time.Duration
+	// MaxRuns is the most runs at once, the others wait; 0: no limit.
+	MaxRuns int
 	// Retry says when a stream whose run failed is tried again.
 	Retry Retry
 	// After is called when a run of the plan has ended, before its stream may run again, from several goroutines at
@@ -153,6 +155,12 @@ func (e *entry) next() (next time.Time) {
 		}
 	}
 	return next
+}
+
+// due reports whether the stream would run now if there is room for it.
+func (e *entry) due(now time.Time) bool {
+	next := e.next()
+	return e.running == nil && e.paused == nil && (e.owed != owed{} || !next.IsZero() && !now.Before(next))
 }
 
 // staleAfter returns the age of the last success from which on the stream is late: one scheduled run was left out, or

@@ -55,9 +55,12 @@ func (l *loop) applyReload(ctx context.Context, r reloaded) {
 		}
 		l.log.Error("THE CONFIGURATION WAS REFUSED: the previous one stays in force. Correct it and send SIGHUP again", "error",
 			r.err)
+		why := r.err.Error()
+		l.refused.Store(&why)
 		l.supervisor.notify("READY=1", "STATUS=the last configuration was refused, the previous one is in force")
 		return
 	}
+	l.refused.Store(nil)
 	l.adopt(r.plan, r.known)
 	l.log.Info("the configuration was read again and is in force", "streams", len(r.plan.Streams))
 	l.supervisor.notify("READY=1", "STATUS="+l.summary())

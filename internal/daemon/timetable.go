@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -95,6 +96,41 @@ func (t *timetable) running() (n int) {
 	return n
 }
 
+// inTurn returns the entries in the order in which they may start: first what operators have requested, then what has
+// been due for longest.
+func (t *timetable) inTurn() []*entry {
+	since := func(e *entry) time.Time {
+		if e.owed != (owed{}) {
+			return time.Time{}
+		}
+		return e.next()
+	}
+	all := slices.Clone(t.entries)
+	slices.SortStableFunc(all, func(a, b *entry) int { return since(a).Compare(since(b)) })
+	return all
+}
+
+// MostLong is how many of so many runs may be of streams that are read for hours, so that the others have their turn.
+func MostLong(maxRuns int) int { return max(1, maxRuns/2) }
+
+// room reports whether a stream may start beside those that run (daemon-11).
+func (t *timetable) room(e *entry) bool {
+	most := t.settings.MaxRuns
+	if most == 0 {
+		return true
+	}
+	runs, long := 0, 0
+	for _, o := range slices.Concat(t.entries, t.left) {
+		if o.running != nil {
+			runs++
+			if o.Job.Stream.Kind == catalog.Walk {
+				long++
+			}
+		}
+	}
+	return runs < most && (e.Job.Stream.Kind != catalog.Walk || long < MostLong(most))
+}
+
 // replan plans again after the clock was set back (daemon-2).
 func (l *loop) replan(now time.Time) {
 	for _, e := range l.timetable.entries {
@@ -114,7 +150,7 @@ func (t *timetable) streams(now time.Time) []web.Stream {
 		s := web.Stream{
 			Account: e.Job.Account, Stream: e.Job.Stream.Name, Enabled: e.Enabled, Schedule: e.Schedule.Text,
 			Next: e.next(), StaleAfter: e.staleAfter(now), LastError: e.lastError, FailedAt: e.failedAt, Paused: e.paused,
-			Scope: e.Job.Scope,
+			Scope: e.Job.Scope, Queued: e.due(now) && !t.room(e),
 		}
 		if e.running != nil {
 			s.Running, s.Since, s.Stopping = &syncer.Progress{}, e.running.since, e.running.cancelled

@@ -7,7 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +19,9 @@ const (
 	// errorBodyBytes is how much is read of the body of a failure: enough for the excerpt, and usually enough to
 	// keep the connection alive.
 	errorBodyBytes = 64 << 10
+	// errorBodyTime is how long the body of a failure may take, and discardTime that of a redirect.
+	errorBodyTime = 2 * time.Second
+	discardTime   = 100 * time.Millisecond
 )
 
 // attempt makes one request and reads its body, and tells limiter, counters and observer about it.
@@ -28,7 +34,7 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 		info.Kind = fault.Kind
 	}
 	switch {
-	case info.Status == http.StatusTooManyRequests:
+	case info.Kind == KindRateLimited:
 		c.limiter.refused(g, min(fault.RetryAfter, c.budget.retryAfter))
 	case info.Status != 0 && info.Status < http.StatusInternalServerError:
 		c.limiter.served(g)
@@ -47,9 +53,18 @@ func (c *Client) attempt(ctx context.Context, r request, parse func([]byte) erro
 
 // exchange makes the attempt itself, under its own time limit.
 func (c *Client) exchange(parent context.Context, r request, parse func([]byte) error,
-	info *RequestInfo) (*reply, *Error) {
+	info *RequestInfo) (answer *reply, fault *Error) {
 	ctx, watch, stop := startStopwatch(parent, c.timeout)
 	defer stop()
+	var begun atomic.Bool // the answer has
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotFirstResponseByte: func() { begun.Store(true) }, Got1xxResponse: limitHints(),
+	})
+	defer func() {
+		if fault != nil && fault.Kind == KindTimeout && begun.Load() && parent.Err() == nil {
+			fault.endless(c.timeout)
+		}
+	}()
 	resp, fault := c.roundTrip(ctx, parent, r)
 	if fault != nil {
 		info.Status = fault.Status // a refused redirect is an answer
@@ -58,7 +73,9 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	defer resp.Body.Close()
 	info.Status = resp.StatusCode
 	if resp.StatusCode != http.StatusOK {
-		return nil, c.statusFault(r, resp)
+		fault := c.statusFault(r, resp)
+		fault.ServerTime = serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
+		return nil, fault
 	}
 	serverTime := serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
 
@@ -70,14 +87,10 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 		room.refuse(body)
 		return nil, c.bodyFault(ctx, parent, r, err)
 	}
-	if err := parse(body); err != nil {
-		detail := err.Error()
-		if seen := c.scrub().excerpt(body, false); seen != "" {
-			detail += "; it begins: " + seen
-		}
-		return nil, c.fault(r, KindMalformed, resp.StatusCode, detail, err, true)
+	if body, err = parseOrMend(body, parse); err != nil {
+		return nil, c.malformed(r, body, err)
 	}
-	return &reply{body: body, sentAt: info.SentAt, serverTime: serverTime}, nil
+	return &reply{body: body, header: resp.Header, sentAt: info.SentAt, serverTime: serverTime}, nil
 }
 
 // roundTrip sends the request and follows redirects within the origin (dealapi-1). A redirect needs no further
@@ -93,16 +106,20 @@ func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Respon
 		if !isRedirect(resp.StatusCode) || location == "" {
 			return resp, nil
 		}
-		discard(resp.Body)
+		discard(resp)
 		next, err := target.Parse(location)
 		switch {
 		case err != nil:
 			return nil, c.fault(r, KindRedirect, resp.StatusCode, "the redirect's address cannot be read", nil, false)
 		case !sameOrigin(next, c.base):
-			return nil, c.fault(r, KindRedirect, resp.StatusCode, "redirected to "+origin(next), nil, false)
+			fault := c.fault(r, KindRedirect, resp.StatusCode, "redirected to "+origin(next), nil, false)
+			fault.advice = "if it is the API, set base_url to it; the key is only sent to the origin of base_url"
+			return nil, fault
 		case hop == maxRedirects:
-			return nil, c.fault(r, KindRedirect, resp.StatusCode,
-				fmt.Sprintf("more than %d redirects", maxRedirects), nil, false)
+			fault := c.fault(r, KindRedirect, resp.StatusCode,
+				fmt.Sprintf("more than %d redirects, the last to %s", maxRedirects, c.scrub().url(next)), nil, false)
+			fault.advice = "check base_url, and whether something in front of the API asks for a login"
+			return nil, fault
 		}
 		target = next
 	}
@@ -118,6 +135,8 @@ func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, err
 		Header: http.Header{
 			"Accept":          {"application/json"},
 			"Accept-Encoding": {"gzip"},
+			"Cache-Control":   {"no-cache"},
+			"Pragma":          {"no-cache"}, // the same for a cache of HTTP/1.0
 			"User-Agent":      {c.userAgent},
 		},
 	}).WithContext(ctx)
@@ -136,52 +155,31 @@ func isRedirect(status int) bool {
 }
 
 // discard reads the little that is left of a body, so that its connection can be used again.
-func discard(body io.ReadCloser) {
+func discard(resp *http.Response) {
+	defer hurry(resp, discardTime)()
 	// A failure here costs only the connection.
-	_, _ = io.CopyN(io.Discard, body, errorBodyBytes)
-	_ = body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, errorBodyBytes)
+	_ = resp.Body.Close()
 }
 
-// statusFault classifies an answer other than 200 (dealapi-9).
-func (c *Client) statusFault(r request, resp *http.Response) *Error {
-	status := resp.StatusCode
-	kind, retry := classify(status)
-	detail := ""
-	if kind == KindMalformed {
-		detail = "the API promises 200"
-	}
-	// The beginning of the body is enough. If it cannot be read in full, that is no further error, but it may break
-	// off in the middle of a key.
-	resp.ContentLength = -1
-	body, _, err := readBody(resp, errorBodyBytes, 0, &place{of: c.bodies})
-	if seen := c.scrub().excerpt(body, err != nil); seen != "" {
-		detail = joinDetail(detail, "the service says: "+seen)
-	}
-	fault := c.fault(r, kind, status, detail, nil, retry)
-	if wait, ok := retryAfter(resp.Header, c.now()); ok && retry {
-		fault.RetryAfter = wait
-		fault.Detail = joinDetail(fault.Detail, fmt.Sprintf("the service asks to wait %s", wait.Round(time.Second)))
-	}
-	return fault
+// hurry ends a body that nobody waits for, unless done is called before: it may never end by itself.
+func hurry(resp *http.Response, limit time.Duration) (done func()) {
+	timer := time.AfterFunc(limit, func() { _ = resp.Body.Close() })
+	return func() { timer.Stop() }
 }
 
-// classify returns what an HTTP status other than 200 means, and whether another attempt can help.
-func classify(status int) (kind Kind, retry bool) {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return KindAuth, false
-	case status == http.StatusNotFound, status == http.StatusGone:
-		return KindNotFound, false
-	case status == http.StatusTooManyRequests:
-		return KindRateLimited, true
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status >= 500:
-		return KindServer, true
-	case status >= 400:
-		return KindBadRequest, false
-	case status >= 300:
-		return KindRedirect, false
-	default:
-		return KindMalformed, true
+// maxHints bounds the answers that announce another one (1xx).
+const maxHints = 10
+
+var errHints = fmt.Errorf("more than %d answers that only announce another one (HTTP 1xx)", maxHints)
+
+func limitHints() func(int, textproto.MIMEHeader) error {
+	hints := 0
+	return func(int, textproto.MIMEHeader) error {
+		if hints++; hints > maxHints {
+			return errHints
+		}
+		return nil
 	}
 }
 
@@ -193,7 +191,9 @@ func (c *Client) networkFault(ctx, parent context.Context, r request, err error)
 	if ctx.Err() != nil || isTimeout(err) {
 		return c.fault(r, KindTimeout, 0, c.timedOut(), err, true)
 	}
-	return c.fault(r, KindNetwork, 0, oneLine(c.scrub().text(err.Error())), err, passes(err))
+	fault := c.fault(r, KindNetwork, 0, oneLine(c.scrub().text(err.Error())), err, passes(err))
+	fault.unending = errors.Is(err, errHints)
+	return fault
 }
 
 // bodyFault classifies the failure to read the body of a 200.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -25,6 +26,7 @@ type Client struct {
 	trace     func(context.Context, RequestInfo)
 	metrics   *Metrics
 	counters  counters
+	echoed    sync.Once // the warning that answers have the key
 
 	timeout  time.Duration
 	maxBody  int64
@@ -70,6 +72,9 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
+// maxHeaderBytes bounds the headers of an answer.
+const maxHeaderBytes = 256 << 10
+
 // newTransport returns a transport like net/http's default, with enough connections for all streams of an account. The
 // client itself requests and undoes compression, because it counts the bytes on the wire.
 func newTransport() *http.Transport {
@@ -85,6 +90,7 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 }
 
@@ -114,7 +120,7 @@ func (c *Client) Get(ctx context.Context, path string, params url.Values) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return object, nil
+	return c.hide(object), nil
 }
 
 // url returns the address of a path below the base URL.

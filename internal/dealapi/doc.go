@@ -12,9 +12,10 @@
 //  1. The key never leaves the origin (scheme, host and port) of Options.BaseURL: neither by a redirect, nor by a
 //     nextPage that is a URL.
 //  2. The key is never shown: not in an error, a log line or a printed value, and not in the excerpt of a body that
-//     echoes it. The same holds for what an error wraps.
+//     echoes it. The same holds for what an error wraps. Nor is it stored: records that repeat it have [key] instead.
 //  3. A page that is delivered is complete: its JSON was read to the last byte and has the promised shape, and its
-//     Next, if any, may be requested.
+//     Next, if any, may be requested. A single value that is no JSON, such as NaN, is replaced by the object
+//     {"": "NaN"}, which no field takes; null instead of the first page's array of records is an empty array.
 //  4. A chain ends: every cursor is followed once, and each request is limited in attempts, time and bytes. An empty
 //     page with a new cursor counts as progress: only the deadline of the caller's context limits how many there may
 //     be.

@@ -2,6 +2,7 @@ package dealapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,25 +14,31 @@ import (
 type envelope struct {
 	data []byte // the array of records, a sub-slice of the body
 	next string // "" at the end of the list
+	null bool   // data was null, which means an empty array
+	aside
 }
 
 // shape is what a list's body looks like.
 type shape struct {
 	nextKey string // of the member with the next token; "" for a bare array
 	numbers bool   // the next token may be a JSON number
+	records string // aside.records
 }
 
 // scan reads a body of this shape to its last byte (dealapi-3). The keys of an envelope may come in any order, and
 // among other keys. If a key comes twice, the last one counts, as everywhere in JSON.
 func (sh shape) scan(body []byte) (envelope, error) {
 	if sh.nextKey == "" {
+		if jx.DecodeBytes(body).Next() == jx.Null && json.Valid(body) {
+			return envelope{data: []byte("[]"), null: true, aside: aside{total: -1}}, nil
+		}
 		data, err := scanValue(body, jx.Array, "an array")
-		return envelope{data: data}, err
+		return envelope{data: data, aside: aside{total: -1}}, err
 	}
 	if err := promised(body, jx.Object, "an object with data"); err != nil {
 		return envelope{}, err
 	}
-	var e envelope
+	e := envelope{aside: aside{total: -1, records: sh.records}}
 	d := jx.DecodeBytes(body)
 	err := d.ObjBytes(func(d *jx.Decoder, key []byte) error {
 		name := string(key) // the key's buffer does not outlive the reading of its value
@@ -42,12 +49,17 @@ func (sh shape) scan(body []byte) (envelope, error) {
 		}
 		switch name {
 		case "data":
-			e.data = nil
-			if kind == jx.Array {
+			e.data, e.null = nil, kind == jx.Null
+			switch kind {
+			case jx.Array:
 				e.data = raw
+			case jx.Null:
+				e.data = []byte("[]")
 			}
 		case sh.nextKey:
 			e.next, err = sh.token(kind, raw)
+		default:
+			e.add(name, kind, raw)
 		}
 		return err
 	})
@@ -59,6 +71,8 @@ func (sh shape) scan(body []byte) (envelope, error) {
 		return envelope{}, fmt.Errorf("the body is not JSON as promised: %w", err)
 	case e.data == nil:
 		return envelope{}, errors.New("the body is a JSON object without an array named data")
+	case e.next == "":
+		first(&e.doubt, e.more)
 	}
 	return e, nil
 }

@@ -1,6 +1,7 @@
 package dealapi
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -11,17 +12,17 @@ type Kind uint8
 
 // The kinds of Error.
 const (
-	// KindAuth: the key was refused (401, 403).
+	// KindAuth: the key was refused (401, and 403 unless it says something else).
 	KindAuth Kind = iota + 1
 	// KindBadRequest: the request was refused (400 and other 4xx).
 	KindBadRequest
 	// KindNotFound: nothing is there (404, 410).
 	KindNotFound
-	// KindRateLimited: 429 on every attempt.
+	// KindRateLimited: 429, or a 403 that says the same, on every attempt.
 	KindRateLimited
 	// KindServer: 5xx, 408 or 425 on every attempt.
 	KindServer
-	// KindNetwork: no answer, or one that broke off.
+	// KindNetwork: no answer, or one that broke off or came from something between here and the service.
 	KindNetwork
 	// KindTimeout: no answer in time, or the context's deadline passed.
 	KindTimeout
@@ -92,21 +93,38 @@ type Error struct {
 	Cursor bool
 	// RetryAfter is what the service asked for, without any upper limit.
 	RetryAfter time.Duration
+	// ServerTime is as that of a Page; zero when there was no answer other than 200.
+	ServerTime time.Time
 	// Detail says what was seen; it may quote up to about 200 bytes of a body.
 	Detail string
 	// Err is the cause; may be nil.
 	Err error
 
 	retry bool // another attempt can heal it (dealapi-9)
+	// unending: the answer began, and did not end in time. More attempts would take long, and end like this one.
+	unending     bool
+	what, advice string // in place of what Kind says; empty: nothing more is known
+	ownKey       string // the setting of a key that this request may need in place of the account's
+}
+
+// endless changes a timeout to that of an answer that began.
+func (e *Error) endless(limit time.Duration) {
+	e.unending = true
+	e.what = "the answer began, but did not end in time"
+	e.Detail = fmt.Sprintf("it was given %s", limit)
 }
 
 // Error names the account, what failed, and what to do about it.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("account " + e.Account + ": ")
 	if e.Op != "" {
-		b.WriteString(e.Op + ": ")
+		return "account " + e.Account + ": " + e.Op + ": " + e.Found()
 	}
+	return "account " + e.Account + ": " + e.Found()
+}
+
+// Found returns Error for a caller that has named the account and what was done.
+func (e *Error) Found() string {
+	var b strings.Builder
 	what, advice := e.explain()
 	b.WriteString(what)
 	if e.Status != 0 {
@@ -133,8 +151,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Reason returns Error without what differs between the requests of an account: what was done, its URL and the page.
 func (e *Error) Reason() string {
 	bare := *e
-	bare.Op, bare.URL, bare.Page = "", "", max(bare.Page, 1)
-	return strings.TrimPrefix(bare.Error(), "account "+bare.Account+": ")
+	bare.Op, bare.URL, bare.ownKey, bare.Page = "", "", "", max(bare.Page, 1)
+	return bare.Found()
 }
 
 // CursorRefused reports that starting the chain over may help. Either a request in the middle of a chain was refused as
@@ -144,8 +162,17 @@ func (e *Error) CursorRefused() bool {
 	return e.Cursor && (e.Kind == KindBadRequest || e.Kind == KindNotFound || e.Kind == KindRedirect && e.Page == 0)
 }
 
-// explain returns what happened and, where a person can do something, what.
+// explain returns what happened, and what to do.
 func (e *Error) explain() (what, advice string) {
+	what, advice = e.general()
+	if e.ownKey != "" && e.Kind == KindAuth {
+		advice += "; if the key works elsewhere, this list needs one of its own: set " + e.ownKey
+	}
+	return cmp.Or(e.what, what), cmp.Or(e.advice, advice)
+}
+
+// general is what a kind says alone.
+func (e *Error) general() (what, advice string) {
 	switch e.Kind {
 	case KindAuth:
 		return "the API refused the key", "check api_key and the rights of the key"
@@ -159,7 +186,7 @@ func (e *Error) explain() (what, advice string) {
 		case e.Cursor:
 			return "the API does not know the following page", "its cursor may have expired"
 		case e.Page == 0:
-			return "the API does not know the item", ""
+			return "the API does not know the item", "it may have been removed"
 		case strings.Contains(e.URL, "/v1/v1/"):
 			return "the API does not know this address", "remove /v1 from base_url: dealhouse adds it"
 		}

@@ -2,6 +2,8 @@ package dealapi
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,6 +18,23 @@ func serverTime(date string, elapsed time.Duration) time.Time {
 	}
 	return t.Add(-max(elapsed, 0)).Truncate(time.Millisecond).UTC()
 }
+
+// maxAge is how old an answer may be that a cache has kept. Requests ask for none, but not every cache obeys.
+const maxAge = 30 * time.Second
+
+// age returns how old an answer is by its own word.
+func age(h http.Header) time.Duration {
+	seconds, _ := parseSeconds(strings.TrimSpace(h.Get("Age"))) // 0 if it is no number
+	return time.Duration(seconds) * time.Second
+}
+
+// isStale reports that the service says of an answer that it is old: by its age, or by the warnings 110 to 112 of
+// RFC 7234, which a cache adds that could not ask the service.
+func isStale(h http.Header) bool {
+	return age(h) > maxAge || slices.ContainsFunc(h.Values("Warning"), staleWarning.MatchString)
+}
+
+var staleWarning = regexp.MustCompile(`(^|,)\s*11[0-2]\s`)
 
 // maxRetryAfterSeconds keeps a Retry-After within what a Duration can hold.
 const maxRetryAfterSeconds = 1 << 31

@@ -1,6 +1,8 @@
 package dealapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"sync"
@@ -20,11 +22,13 @@ type keyring struct {
 	keys   func() []string
 	use    atomic.Pointer[keyInUse]
 	scrubs atomic.Pointer[scrubber]
+	echoes atomic.Pointer[echo]
 }
 
 // keyInUse is a key, and how many there were before it.
 type keyInUse struct {
 	authorize func(http.Header)
+	mark      func(salt string) string // see Client.Identity
 	number    int
 }
 
@@ -41,11 +45,17 @@ func (k *keyring) put(key string) {
 	k.keys = func() []string { return keys }
 	scrub := newScrubber(keys...)
 	k.scrubs.Store(&scrub)
+	echoes := newEcho(keys...)
+	k.echoes.Store(&echoes)
 	number := 0
 	if last := k.use.Load(); last != nil {
 		number = last.number + 1
 	}
-	k.use.Store(&keyInUse{func(h http.Header) { h.Set("Authorization", "Bearer "+key) }, number})
+	mark := func(salt string) string {
+		sum := sha256.Sum256([]byte(salt + "\x00" + key))
+		return hex.EncodeToString(sum[:3])
+	}
+	k.use.Store(&keyInUse{func(h http.Header) { h.Set("Authorization", "Bearer "+key) }, mark, number})
 }
 
 func (k *keyring) authorize(h http.Header) { k.use.Load().authorize(h) }

@@ -37,3 +37,9 @@ func (c *Client) Origin() string {
 		Host: net.JoinHostPort(strings.ToLower(c.base.Hostname()), port(c.base)), Path: c.base.Path}
 	return c.scrub().text(u.String())
 }
+
+// Identity names who is asked and as whom: the origin, a space, and a mark of the key. Another key has another mark,
+// but for one in 16 million. The mark does not tell the key: there are far too many keys that have it.
+func (c *Client) Identity() string {
+	return c.Origin() + " " + c.keys.use.Load().mark(c.Origin())
+}

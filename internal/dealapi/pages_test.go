@@ -327,3 +327,30 @@ func TestConfigErrors(t *testing.T) {
 		t.Errorf("something was sent: %+v", s)
 	}
 }
+
+// A list whose pages have no records and never end is a fault of the service, which the error names. Some empty pages
+// in a row are none.
+func TestEndlessEmptyPages(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []int{maxEmptyPages - 1, 1 << 30} {
+		n := 0
+		r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
+			if n++; n%(empty+1) == 0 {
+				fmt.Fprintf(w, `{"data":[{"id":1}],"nextPage":%s}`, map[bool]string{true: "null", false: fmt.Sprint(n)}[n > 2*empty])
+				return
+			}
+			fmt.Fprintf(w, `{"data":[ ],"nextPage":%d}`, n)
+		}, func(o *Options) { o.Limiter = NewLimiter(1e6) })
+		pages, err := collect(t.Context(), r.Client, Query{Path: "/v2/products", Paging: PagingNextPage})
+		if empty < maxEmptyPages {
+			if err != nil || len(pages) != 2*maxEmptyPages {
+				t.Errorf("%d pages, %v", len(pages), err)
+			}
+			continue
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != KindMalformed || !strings.Contains(err.Error(), "its last 1000 pages have no records") || n > maxEmptyPages+1 {
+			t.Errorf("after %d pages: %v", n, err)
+		}
+	}
+}

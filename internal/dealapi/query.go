@@ -47,6 +47,12 @@ type Query struct {
 	// (dealapi-12).
 	PageParam string
 
+	// Settings has, by the names of parameters, the settings that these come from, for messages. May be nil.
+	Settings map[string]string
+
+	// OwnKey is the setting of a key that only this list may need; "" if it needs none. It is for messages.
+	OwnKey string
+
 	// Start resumes a walk: it is the last Page.Next of an earlier walk. "" is the first page.
 	Start string
 
@@ -65,6 +71,15 @@ type Page struct {
 	Token string
 	// Next is the token of the next page; "" on the last page.
 	Next string
+	// Doubt is what the answer has beside its records that says that the list is not whole, as it was sent:
+	// `"errors": [...]`, or a header. "" if it has nothing of the kind.
+	Doubt string
+	// Notice is the same of a warning that is about the API in general: that a part of it will go away.
+	Notice string
+	// Total is the number of records that the whole list has, as the answer says; -1 if it does not.
+	Total int64
+	// Members are the names of members of the envelope that are not understood.
+	Members []string
 	// SentAt is the local time when the successful attempt left, with its monotonic reading.
 	SentAt time.Time
 	// ReceivedAt is the local time when the page had arrived, with its monotonic reading.
@@ -72,6 +87,8 @@ type Page struct {
 	// ServerTime is the server's clock when the request arrived, or up to two seconds and the round trip earlier, never
 	// later (dealapi-7): the Date header less the time to it. In UTC. Zero when the header is absent or cannot be read.
 	ServerTime time.Time
+	// Age is how old the answer is by its own word; 0 if it does not say, as those that do not come from a cache.
+	Age time.Duration
 	// Bytes is the size of the body after decompression.
 	Bytes int
 	// Retries is the number of attempts beyond the first.

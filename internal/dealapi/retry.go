@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -22,6 +23,7 @@ type request struct {
 // reply is the attempt that succeeded.
 type reply struct {
 	body       []byte
+	header     http.Header
 	sentAt     time.Time
 	serverTime time.Time
 	retries    int
@@ -35,6 +37,9 @@ type budget struct {
 	retryAfter     time.Duration
 	first, longest time.Duration // waits
 }
+
+// unendingAttempts bounds the attempts that end in an answer which does not end: each takes Options.Timeout.
+const unendingAttempts = 3
 
 // schedule decides, for one request, how long to wait for the next attempt and whether there is one. It is a
 // backoff.BackOffContext.
@@ -69,6 +74,10 @@ func (s *schedule) Reset() { s.exp.Reset() }
 // NextBackOff returns the wait before the next attempt, or backoff.Stop.
 func (s *schedule) NextBackOff() time.Duration {
 	if s.made >= s.attempts {
+		return backoff.Stop
+	}
+	if s.last.unending && s.made >= unendingAttempts {
+		s.why = fmt.Sprintf("such an answer is asked for %d times at most", unendingAttempts)
 		return backoff.Stop
 	}
 	wait := max(s.exp.NextBackOff(), min(s.last.RetryAfter, s.retryAfter))

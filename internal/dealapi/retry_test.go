@@ -53,7 +53,7 @@ func serverFaults() map[string]serverFault {
 		"empty body":           {text(``), KindMalformed, true},
 		"error object":         {text(`{"error":{"code":17}}`), KindMalformed, true},
 		"data not an array":    {text(`{"data":{"id":1}}`), KindMalformed, true},
-		"data null":            {text(`{"data":null}`), KindMalformed, true},
+		"data an object":       {text(`{"data":{}}`), KindMalformed, true},
 		"bare array":           {text(`[]`), KindMalformed, true},
 		"cursor not a string":  {text(`{"data":[],"cursor":7}`), KindMalformed, true},
 		"garbage after":        {text(`{"data":[]} {"data":[]}`), KindMalformed, true},

@@ -27,6 +27,9 @@ const shownURLBytes = 2 << 10
 
 const redacted = "[key]"
 
+// maxText bounds a text that is shown, in bytes. A key must fit into it in every spelling.
+const maxText = 32 << 10
+
 // escapeDepth is how many levels of escapes are undone to find a key, as in a URL in JSON in JSON.
 const escapeDepth = 3
 
@@ -81,23 +84,38 @@ func spellingsOf(key string) []string {
 	}
 }
 
-// text scrubs a whole text. If the key shows only after the text's escapes are undone (programs escape different
-// characters, and in upper or lower case), the whole text is replaced.
+// quoted matches what Go's packages quote of a text from outside.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// text scrubs a whole text, and cuts off what nobody would read. If the key shows only after the text's escapes are
+// undone (programs escape different characters, and in upper or lower case), what is quoted in it is replaced, or else
+// the whole text.
 func (s scrubber) text(t string) string {
 	if s.replace == nil {
 		return t
 	}
+	if len(t) > maxText {
+		t = t[:maxText-s.longest] + "..." // half a key is not shown
+	}
 	t = s.replace(t)
+	if !s.shows(t) {
+		return t
+	}
+	if own := quoted.ReplaceAllString(t, redacted); own != t && !s.shows(own) {
+		return own
+	}
+	return redacted
+}
+
+// shows reports whether the key is in a text in a spelling that cannot be replaced.
+func (s scrubber) shows(t string) bool {
 	plain := t
 	for range escapeDepth {
 		if plain = unescape(plain); s.replace(plain) != plain {
-			return redacted
+			return true
 		}
 	}
-	if s.hidden(t) {
-		return redacted
-	}
-	return t
+	return s.hidden(t)
 }
 
 // escape matches one character as URLs and JSON write it.

@@ -14,6 +14,7 @@ const (
 	ReasonUnusableKey = "unusable_key"  // its key is not of the key's type
 	ReasonOtherKey    = "other_key"     // the record was requested by another key than it has
 	ReasonNotAnObject = "not_an_object" // an element of the list that is no JSON object
+	ReasonNotJSON     = "not_json"      // a value that is no JSON, such as NaN
 	ReasonWrongType   = "wrong_type"    // a JSON type that the field cannot hold
 	ReasonNotText     = "not_text"      // a string with half of a surrogate pair, or with bytes that are not UTF-8
 	ReasonNotUUID     = "not_a_uuid"
@@ -213,12 +214,13 @@ type Batch struct {
 
 	sources []source // one per page
 	keyText []byte   // memory for the texts that keys are derived from
+	ofKey   [][]int  // of a derived key, the fields that each rule reads
 	packed  []byte   // memory that the last of Entries are parts of; bytes are only appended
 }
 
 // NewBatch makes an empty batch for the stream.
 func NewBatch(s *catalog.Stream) *Batch {
-	return &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}}
+	return &Batch{Stream: s, Rows: newRows(s.Fields), Unknown: map[string]int{}, ofKey: keyColumns(s)}
 }
 
 // Reset empties the batch and keeps its memory. Strings that were taken from it stay valid.

@@ -12,9 +12,14 @@
 //  4. A field that the catalog does not know is kept in Extra, unchanged, with the keys in alphabetical order, so that
 //     the same content always gives the same text.
 //  5. A page that fails to decode leaves the batch as it was.
-//  6. A product has no identifier of its own. Its key is a hash of the first of these that it has: url; asin; gtin;
-//     brand with mpn; brand with sku. The name of the rule is hashed too, and stored beside the key. A product with
-//     none of these is a record without a usable key.
+//  6. A product has no identifier of its own. Its key is a hash of the first of these that it has: url with gtin; url
+//     with mpn; url with sku; url with asin; url; asin; gtin; brand with mpn; brand with sku. The name of the rule is
+//     hashed too, and stored beside the key. A product with none of these is a record without a usable key. The key
+//     follows from the record alone, never from others or from their order. It is not changed by white space around a
+//     value, by trackers in a url (utm_source), or by how a gtin is written (leading zeros, spaces, hyphens). A value
+//     such as 0 or N/A counts as none.
 //  7. A timestamp without a zone is in UTC, because an older version of the API wrote UTC in this way.
 //  8. Numbers may come as strings, and a reference may not be a UUID: the record is loaded in both cases.
+//  9. A date, number or boolean that is written in another way than the interface shows is read if it has one meaning
+//     (forms.go). If it could have two, as 05.01.2026 or 1,234, it is rejected and never guessed.
 package decode

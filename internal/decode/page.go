@@ -203,8 +203,26 @@ func quotedNames(fields []catalog.Field) [][]byte {
 // rejectField adds the raw value of a field of the current record to the rejects, because it could not
 // be loaded as it was sent.
 func (d *Decoder) rejectField(name, reason string, raw []byte) {
+	if value, ok := unreadable(raw); ok {
+		reason, raw = ReasonNotJSON, value
+	}
 	d.batch.Rejects = append(d.batch.Rejects,
 		Reject{Page: d.page, Fetched: d.fetched, Field: name, Reason: reason, Raw: string(raw)})
+}
+
+// unreadable returns the text of a value that was no JSON: the client has put the object {"": text} in its place.
+func unreadable(raw []byte) (value []byte, ok bool) {
+	if !bytes.HasPrefix(raw, []byte(`{"":"`)) {
+		return nil, false
+	}
+	c := cursor{data: raw}
+	members := 0
+	err := c.object(func(c *cursor, _ []byte) (err error) {
+		members++
+		value, err = c.str()
+		return err
+	})
+	return value, err == nil && members == 1
 }
 
 // text makes a string, without a copy, of bytes that are never changed: a part of the page, or a buffer

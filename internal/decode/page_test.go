@@ -71,9 +71,26 @@ func TestFields(t *testing.T) {
 		{"transactions", "retailerId", `7`, "-", ReasonWrongType},
 		{"transactions", "soldAt", `"2026-01-02T03:04:05"`, "1767323045000", ""},
 		{"transactions", "soldAt", `"yesterday"`, "-", ReasonNotTime},
-		{"transactions", "soldAt", `17`, "-", ReasonWrongType},
+		{"transactions", "soldAt", `17`, "-", ReasonNotTime},
+		{"transactions", "soldAt", `1767323045`, "1767323045000", ""},
+		{"transactions", "soldAt", `1767323045123`, "1767323045123", ""},
+		{"transactions", "soldAt", `1767323045.1239`, "1767323045123", ""},
+		{"transactions", "soldAt", `true`, "-", ReasonWrongType},
+		{"transactions", "soldAt", `{"":"NaN"}`, "-", ReasonNotJSON},
+		{"transactions", "orderValue", `{"":"NaN"}`, "-", ReasonNotJSON},
+		{"transactions", "orderValue", `{"":"a","":"b"}`, "-", ReasonWrongType},
+		{"transactions", "orderValue", `" +1,234.50 "`, "12345000", ""},
+		{"transactions", "orderValue", `"1,234"`, "-", ReasonWrongType},
+		{"transactions", "payoutId", `" 627 "`, "627", ""},
+		{"transactions", "retailerId", `" ` + idB + `"`, idB, ""},
 		{"cashback_offers", "featured", `true`, "1", ""},
-		{"cashback_offers", "featured", `"yes"`, "-", ReasonWrongType},
+		{"cashback_offers", "featured", `"yes"`, "1", ""},
+		{"cashback_offers", "featured", `"FALSE"`, "0", ""},
+		{"cashback_offers", "featured", `0`, "0", ""},
+		{"cashback_offers", "featured", `""`, "-", ""},
+		{"cashback_offers", "featured", `"maybe"`, "-", ReasonWrongType},
+		{"cashback_offers", "featured", `2`, "-", ReasonWrongType},
+		{"cashback_offers", "featured", `[true]`, "-", ReasonWrongType},
 		{"cashback_offers", "countries", `["DE", "AT"]`, "DE\x00AT\x00", ""},
 		{"cashback_offers", "countries", `[]`, "", ""},
 		{"cashback_offers", "countries", `[""]`, "\x00", ""},
@@ -97,7 +114,11 @@ func TestFields(t *testing.T) {
 			}
 			var want []Reject
 			if c.reason != "" {
-				want = []Reject{{Page: 7, Fetched: 42, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: c.json}}
+				raw := c.json
+				if c.reason == ReasonNotJSON {
+					raw = "NaN"
+				}
+				want = []Reject{{Page: 7, Fetched: 42, Key: strings.Trim(id, `"`), Field: c.field, Reason: c.reason, Raw: raw}}
 			}
 			if d := cmp.Diff(want, b.Rejects); d != "" {
 				t.Errorf("rejects: %s", d)

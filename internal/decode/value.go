@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -58,7 +59,7 @@ func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
 		}
 		c.Strings[row] = text(b)
 	case catalog.UUID:
-		id, err := uuid.ParseBytes(b)
+		id, err := uuid.ParseBytes(bytes.TrimSpace(b))
 		if err != nil {
 			d.refuseString(b, raw, rows, i, ReasonNotUUID)
 			return nil //nolint:nilerr // it costs the field alone (decode-2)
@@ -66,7 +67,7 @@ func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
 		c.UUIDs[row] = id
 		rows.setPresent(i)
 	case catalog.Time:
-		ms, ok := parseTime(b)
+		ms, ok := anyTime(b)
 		if !ok {
 			d.refuseString(b, raw, rows, i, ReasonNotTime)
 			return nil
@@ -74,7 +75,7 @@ func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
 		c.Ints[row] = ms
 		rows.setPresent(i)
 	case catalog.Day:
-		day, ok := parseDay(b)
+		day, ok := anyDay(b)
 		if !ok {
 			d.refuseString(b, raw, rows, i, ReasonNotDay)
 			return nil
@@ -82,11 +83,12 @@ func (d *Decoder) stringValue(at *cursor, rows *Rows, i int) error {
 		c.Days[row] = day
 		rows.setPresent(i)
 	default:
-		if _, ok := splitNumber(b); !ok {
+		digits := anyNumber(b)
+		if _, ok := splitNumber(digits); !ok {
 			d.refuseString(b, raw, rows, i, ReasonWrongType)
 			return nil
 		}
-		d.numberValue(b, raw, rows, i)
+		d.numberValue(digits, raw, rows, i)
 	}
 	return nil
 }
@@ -115,6 +117,22 @@ func (d *Decoder) numberValue(digits, raw []byte, rows *Rows, i int) {
 		rows.setPresent(i)
 	case f.Type == catalog.Text || f.Type == catalog.Label:
 		c.Strings[row] = text(digits) // an identifier such as a gtin that was sent as a number keeps its digits
+	case f.Type == catalog.Time:
+		ms, ok := anyTime(digits)
+		if !ok {
+			d.refuse(raw, rows, i, ReasonNotTime)
+			return
+		}
+		c.Ints[row] = ms
+		rows.setPresent(i)
+	case f.Type == catalog.Day:
+		day, ok := anyDay(digits)
+		if !ok {
+			d.refuse(raw, rows, i, ReasonNotDay)
+			return
+		}
+		c.Days[row] = day
+		rows.setPresent(i)
 	default:
 		d.refuse(raw, rows, i, ReasonWrongType)
 	}
@@ -130,18 +148,21 @@ func (d *Decoder) noteRounding(how rounding, raw []byte, rows *Rows, i int) {
 }
 
 func (d *Decoder) boolValue(c *cursor, rows *Rows, i int) error {
-	if c.next() != boolKind {
-		return d.wrongType(c, rows, i)
-	}
 	raw, err := c.raw()
 	if err != nil {
 		return err
 	}
-	rows.Columns[i].Bytes[rows.Len()-1] = 0
-	if raw[0] == 't' {
-		rows.Columns[i].Bytes[rows.Len()-1] = 1
+	word := strings.ToLower(string(bytes.Trim(raw, `" `)))
+	value, ok := booleans[word]
+	switch {
+	case ok:
+		rows.Columns[i].Bytes[rows.Len()-1] = value
+		rows.setPresent(i)
+	case word == "":
+		rows.setAbsent(i)
+	default:
+		d.refuse(raw, rows, i, ReasonWrongType)
 	}
-	rows.setPresent(i)
 	return nil
 }
 

@@ -55,3 +55,13 @@ func OnlyWide(t testing.TB) {
 		t.Skip("takes long: it runs with " + sampleVariable + "=wide")
 	}
 }
+
+// OnlyWideWithoutRace is OnlyWide for tests of which nothing runs beside anything else: the race detector, which slows
+// them tenfold, would see nothing. .ci/run has another step for each.
+func OnlyWideWithoutRace(t testing.TB) {
+	t.Helper()
+	OnlyWide(t)
+	if underRace {
+		t.Skip("nothing runs at once here")
+	}
+}

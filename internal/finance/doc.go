@@ -19,4 +19,6 @@
 //     right, and that amounts which changed between payment and loading show in its totals. If there are too many
 //     combinations to try, it also assumes that what was declined when it was paid was still declined when it was
 //     loaded, and says so.
+//  6. A payment is given to payouts only if a person says so, or if it can be for no others. What is given to the
+//     payouts of a payment adds up to it exactly, and what is named is never given to another.
 package finance

@@ -19,13 +19,14 @@ const (
 	LedgerBank         Ledger = "bank"          // an asset
 	LedgerFees         Ledger = "fees"          // an expense
 	LedgerConversion   Ledger = "conversion"    // what was converted to another currency: it balances in neither
+	LedgerRounding     Ledger = "rounding"      // what is too small to be booked or sent: an expense or income
 	LedgerRevenue      Ledger = "revenue"       // income
 )
 
 // Ledgers returns all ledgers, in that order.
 func Ledgers() []Ledger {
 	return []Ledger{LedgerPending, LedgerConfirmed, LedgerAfterPayment, LedgerPayouts, LedgerBank, LedgerFees,
-		LedgerConversion, LedgerRevenue}
+		LedgerConversion, LedgerRounding, LedgerRevenue}
 }
 
 // Booking is an entry of a journal in one currency: the amount that each ledger gets; below zero, what it loses.
@@ -44,6 +45,38 @@ func (b Booking) Add(s Step) {
 	b.book(LedgerConfirmed, LedgerRevenue, s.Confirmed)
 	b.book(LedgerAfterPayment, LedgerRevenue, s.Settled)
 	b.book(LedgerPayouts, LedgerRevenue, s.Paid)
+}
+
+// Rounded returns the booking in the decimals of its currency. inTransit is what LedgerPayouts gets. What is left is
+// rounding.
+func (b Booking) Rounded(currency string, inTransit decimal.Decimal) Booking {
+	r := Booking{}
+	for ledger, amount := range b {
+		amount = amount.Round(Digits(currency))
+		if ledger == LedgerPayouts {
+			amount = inTransit
+		}
+		r.book(ledger, LedgerRounding, amount)
+	}
+	return r
+}
+
+// RoundingOff returns the booking of an amount that is in transit and will not arrive, because it is too small.
+func RoundingOff(amount decimal.Decimal) Booking {
+	b := Booking{}
+	b.book(LedgerRounding, LedgerPayouts, amount)
+	return b
+}
+
+// Rounding returns the booking that brings the ledgers of a balance to its rounded amounts. booked is what all bookings
+// between opening and closing did.
+func Rounding(currency string, opening, closing Balance, booked Booking) Booking {
+	r, digits := Booking{}, Digits(currency)
+	for ledger, amounts := range map[Ledger][2]decimal.Decimal{LedgerPending: {opening.Pending, closing.Pending},
+		LedgerConfirmed: {opening.Confirmed, closing.Confirmed}, LedgerAfterPayment: {opening.Settled, closing.Settled}} {
+		r.book(ledger, LedgerRounding, amounts[1].Round(digits).Sub(amounts[0].Round(digits)).Sub(booked[ledger]))
+	}
+	return r
 }
 
 // Reversed returns the booking that undoes this one.

@@ -17,4 +17,7 @@
 //     has allowed it.
 //  4. A process that loads can write to the folder of the warehouse, to the folders that links in it lead to, and to
 //     those of the other files that it writes. What it has read of its configuration from a pipe comes along.
+//  5. A process that listens for strangers, and a daemon, do not have the engine themselves: they keep a process that
+//     has (Keeper). When it ends by itself, whatever ended it, it is started anew. When it does not answer any more, or
+//     is told to end and does not, it is killed. It never outlives the process that keeps it.
 package launch

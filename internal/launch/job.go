@@ -8,10 +8,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/sandbox"
@@ -30,8 +31,12 @@ type Job struct {
 	// Task is what the program has to know there, as it writes and reads it.
 	Task       json.RawMessage
 	Sandboxed  bool // the sandbox is to be enforced, as far as the kernel can
-	Controlled bool // the process that started it waits for it, and ends it by closing its stdin
-	Listens    bool // it has a listener
+	Controlled bool // the process that started it keeps it, and ends it by closing its stdin
+	Again      bool // it takes the place of a process that has ended by itself
+	// Front says that the process is not the one with the engine, but keeps it (Keeper): it needs to start processes.
+	Front   bool
+	Listens bool     // it has a listener
+	Links   []string // folders that links in the data folder lead to, which it may use
 }
 
 // JobOptions say what a job may need.
@@ -39,6 +44,7 @@ type JobOptions struct {
 	Dir            string // of the embedded warehouse
 	WithoutSandbox bool   // the operator wants none
 	Strangers      bool   // other machines are served
+	Links          bool   // the folder may have links that lead out of it
 }
 
 // IncompleteError says that the kernel's sandbox is not complete, for a job that serves other machines (launch-3).
@@ -57,6 +63,9 @@ func (l *Launcher) NewJob(ctx context.Context, o JobOptions) (j Job, err error) 
 	}
 	if j.Place, err = l.options.Find(ctx, o.Dir); err != nil {
 		return j, err
+	}
+	if o.Links {
+		j.Links = writable(j.Place.Dir)[1:]
 	}
 	missing := strings.Join(sandbox.Policy{}.Missing(), ", ")
 	switch {
@@ -83,52 +92,9 @@ func (l *Launcher) Replace(j Job, listener net.Listener) error {
 		return err
 	}
 	return l.options.Become(sandbox.Policy{
-		Read: append(sandbox.SystemFiles(), j.Place.Library), Write: []string{j.Place.Dir},
-		Env: j.environment(l.options.Env, stageInside), Files: files, Unconfined: !j.Sandboxed,
+		Read: append(sandbox.SystemFiles(), j.Place.Library), Write: append([]string{j.Place.Dir}, j.Links...),
+		Env: j.environment(l.options.Env, stageInside), Files: files, Unconfined: !j.Sandboxed || j.Front,
 	}, j.Args)
-}
-
-// RunChild has a child process do the job, and waits for it. When ctx ends, that process ends too. The listener is the
-// child's from then on.
-func (l *Launcher) RunChild(ctx context.Context, j Job, listener net.Listener) error {
-	j.Controlled = true
-	files, err := j.files(listener)
-	if err != nil {
-		return err
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program's own file: %w", err)
-	}
-	cmd := exec.Command(path) //nolint:gosec,noctx // this program itself, which ends with the control pipe
-	cmd.Env, cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = j.environment(l.options.Env, stageOutside), files, os.Stdout,
-		os.Stderr
-	control, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the process that serves: %w", err)
-	}
-	for _, f := range files {
-		_ = f.Close() // the process has them now
-	}
-	_ = listener.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		_ = control.Close()
-		err = <-ended
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if err != nil {
-		return fmt.Errorf("the process that serves ended: %w", err)
-	}
-	return errors.New("the process that serves ended")
 }
 
 // environment returns the environment of the process that does the job (launch-1).
@@ -138,7 +104,7 @@ func (j Job) environment(env []string, stage string) []string {
 
 // files are the note with the job and the listener, if any, in their order.
 func (j Job) files(listener net.Listener) ([]*os.File, error) {
-	tcp, listens := listener.(*net.TCPListener)
+	opened, listens := listener.(interface{ File() (*os.File, error) })
 	j.Listens = listens
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -151,7 +117,7 @@ func (j Job) files(listener net.Listener) ([]*os.File, error) {
 	if !listens {
 		return []*os.File{note}, nil
 	}
-	file, err := tcp.File()
+	file, err := opened.File()
 	if err != nil {
 		return nil, fmt.Errorf("passing the listener on: %w", err)
 	}
@@ -199,7 +165,7 @@ func (l *Launcher) Enter(ctx context.Context, j Job, listener net.Listener, stdi
 	if os.Getenv(Variable) != stageInside {
 		return ctx, l.Replace(j, listener)
 	}
-	if j.Sandboxed {
+	if j.Sandboxed && !j.Front {
 		if err := errors.Join(sandbox.Policy{}.Verify(), sandbox.Seal()); err != nil {
 			return ctx, err
 		}
@@ -207,12 +173,16 @@ func (l *Launcher) Enter(ctx context.Context, j Job, listener net.Listener, stdi
 	if !j.Controlled {
 		return ctx, nil
 	}
-	// Ctrl-C reaches both processes. The other one decides what it means.
-	signal.Ignore(syscall.SIGINT)
+	// Ctrl-C and a supervisor's signal reach both processes. The other one decides what they mean.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 	controlled, end := context.WithCancelCause(ctx)
 	go func() {
+		runtime.LockOSThread()
+		endWithParent()
 		_, _ = io.Copy(io.Discard, stdin)
 		end(ErrEnded)
+		<-time.After(endGrace)
+		os.Exit(ExitStuck) // nobody else ends it where the other process is gone
 	}()
 	return controlled, nil
 }

@@ -54,3 +54,18 @@ func MayUse(path string, mode uint32) error {
 	}
 	return unix.Access(path, mode)
 }
+
+// OpenToOthers reports whether every user of this machine may change what is in a folder.
+func OpenToOthers(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0
+}
+
+// Owner returns the ID of the user to whom a file belongs, or the link itself if it is one; -1: not known.
+func Owner(path string) int {
+	var s unix.Stat_t
+	if err := unix.Lstat(path, &s); err != nil {
+		return -1
+	}
+	return int(s.Uid)
+}

@@ -38,7 +38,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 	}
 	note := func(name string) {
 		t.Helper()
-		if err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"},
+		if _, err := h.w.NoteUnknownFields(t.Context(), warehouse.StreamID{Account: "acme", Stream: "coupons"},
 			[]string{name}); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -117,13 +118,16 @@ func (n *Notifier) sendOne(ctx context.Context, t *target, m warehouse.Notificat
 		return false, nil
 	}
 	m.Attempts++
-	err = n.send(ctx, t, message(m), now)
+	problem, err := n.send(ctx, t, message(m), now)
 	if ctx.Err() != nil && err != nil {
 		return false, nil //nolint:nilerr // it was not the receiver's fault
 	}
 	n.note(t, err)
 	if err == nil {
 		m.State, m.Error, m.EndedAt = warehouse.NotificationSent, "", &now
+		if problem != nil {
+			m.Error = problem.Error()
+		}
 		n.mu.Lock()
 		n.unsettled[m.ID] = m
 		n.mu.Unlock()
@@ -180,19 +184,22 @@ func (n *Notifier) drop(ctx context.Context, all []warehouse.Notification, why s
 	return nil
 }
 
-// send makes one attempt, in the form of the receiver. If the template fails, that is logged, and the built-in text is
-// sent instead.
-func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) error {
-	var problem, err error
-	if t.Form == receiver.Mail {
-		problem, err = t.mail(ctx, m, n.o.roots)
-	} else {
-		problem, err = t.post(ctx, m, now)
-	}
+// send makes one attempt, in the form of the receiver. problem is what a person must put right though the message is
+// sent: a template that fails, in whose place the built-in text is sent, or an address that is refused.
+func (n *Notifier) send(ctx context.Context, t *target, m Message, now time.Time) (problem, err error) {
+	problem, err = t.send(ctx, m, n.o.roots, now)
 	if problem != nil {
-		n.log.Warn("a template failed: the built-in message is sent instead", "receiver", t.Name, "error", problem)
+		n.log.Warn("a notification is not sent as it should be", "receiver", t.Name, "error", problem)
 	}
-	return err
+	return problem, err
+}
+
+func (t *target) send(ctx context.Context, m Message, roots *x509.CertPool, now time.Time) (problem, err error) {
+	m.Link = t.link(m)
+	if t.Form == receiver.Mail {
+		return t.mail(ctx, m, roots)
+	}
+	return t.post(ctx, m, now)
 }
 
 // note counts an attempt, and logs when a receiver begins to fail, fails for another reason, or works again.
@@ -276,7 +283,7 @@ func (n *Notifier) tellDirectly(ctx context.Context, r *Receivers, m Message, no
 			m := m
 			m.ID, m.Receiver, m.At, m.Attempt = identify(t.Name,
 				[]string{m.Event, stamp(n.trouble.since)}).String(), t.Name, now.UTC(), 1
-			errs[i] = n.send(ctx, t, m, now)
+			_, errs[i] = n.send(ctx, t, m, now)
 			n.note(t, errs[i])
 		})
 	}

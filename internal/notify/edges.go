@@ -28,6 +28,7 @@ type draft struct {
 	things   uint64 // other than streams
 	subjects []string
 	lines    []string
+	deletes  []warehouse.StreamID // whose runs wait for consent to delete
 }
 
 // edges returns what a receiver must be told, given what it was told before: a message for each event, and a record of
@@ -40,6 +41,7 @@ func (o *observation) edges(t *target, told map[string]bool) []warehouse.Notific
 		e.open[what] = s
 		e.gone[s] = o.accounts[strings.SplitN(what+"/", "/", 3)[1]]
 	}
+	e.groups()
 	for _, s := range o.streams {
 		if t.concerns(s.Account, s.Stream) {
 			e.stream(s)
@@ -58,6 +60,7 @@ type edging struct {
 	open   map[string]string // what was told and has not ended, by what it is about
 	drafts map[string]*draft
 	gone   map[string]bool // told before and not seen now; false: another process decides about it
+	faults map[string]group
 	noted  []string
 }
 
@@ -80,25 +83,49 @@ func (e *edging) stream(s Stream) {
 			continue
 		}
 		what := subject{event: event, account: s.Account, name: s.Stream}
-		about, _, _ := strings.Cut(what.String(), "@")
-		told, open := e.open[about]
+		told, open := e.open[what.about()]
 		holds, ended, since := e.holds(event, s, e.After)
 		switch {
 		case open && event == receiver.EventStale && !holds && !strings.Contains(told, "@"+stamp(since)+"."):
 			ended = true // the stream was loaded since
 		case open && !ended:
 			delete(e.gone, told)
+			if holds && event == receiver.EventFailing {
+				e.another(s, told)
+			}
 			continue
 		}
 		switch {
 		case open && ended:
 			delete(e.gone, told)
-			e.over(s, told)
-		case holds && !open:
+			if event != receiver.EventFailing || !e.lasts(told) {
+				e.over(s, told)
+			}
+		case holds && !open && (event != receiver.EventStale || !e.stopped(s)):
 			what.since = stamp(since) + "." + stamp(e.now) // a stream that was removed may be configured again
-			e.draft(event).add(s, "+"+what.String(), e.describe(event, s))
+			if event == receiver.EventFailing {
+				e.fails(s, what, "")
+				continue
+			}
+			d, id := e.draft(event), warehouse.StreamID{Account: s.Account, Stream: s.Stream}
+			d.add(s, "+"+what.String(), e.describe(event, s))
+			if event == receiver.EventGuarded && e.guarded[id].Deletes > 0 {
+				d.deletes = append(d.deletes, id)
+			}
 		}
 	}
+}
+
+// stopped reports that a stream is late because of what the receiver knows, or is being told of now.
+func (e *edging) stopped(s Stream) bool {
+	id := warehouse.StreamID{Account: s.Account, Stream: s.Stream}
+	for _, event := range []string{receiver.EventGuarded, receiver.EventFailing} {
+		told := e.open[subject{event: event, account: s.Account, name: s.Stream}.about()]
+		if holds, _, _ := e.holds(event, s, e.After); holds && (told != "" || e.drafts[event] != nil && slices.Contains(e.drafts[event].streams, id)) {
+			return true
+		}
+	}
+	return false
 }
 
 // over adds that something has ended.
@@ -256,10 +283,13 @@ func (d *draft) whom() string {
 	return wording.Plural(uint64(len(d.streams)), "stream") + of
 }
 
+// maxCommands is how many commands a message lists.
+const maxCommands = 5
+
 // advice are the ends of the texts, by the kind of message.
 var advice = map[string]string{
-	receiver.EventGuarded:  "Nothing was deleted. If the API is right: `dealhouse operate consent STREAM --account ACCOUNT`, or the button on the page of the stream.",
 	receiver.EventFindings: "`dealhouse reconcile` lists what to do about each.",
+	receiver.EventFailing:  "Streams that fail of the same later are not told of one by one: `dealhouse status` lists them.",
 	receiver.EventDrift:    "They are kept in the column _extra. The view unknown_fields lists them.",
 	kindVanished:           "Their columns are NULL or empty now. The view vanished_fields lists them. If the API has renamed a field, the view unknown_fields has its new name.",
 }
@@ -269,8 +299,19 @@ func (d *draft) text() string {
 	if len(lines) > maxLines {
 		lines = append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %s more", wording.Count(uint64(len(lines)-maxLines))))
 	}
+	lines = slices.Clone(lines)
+	if len(d.deletes) > 0 {
+		lines = append(lines, "Nothing was deleted. If the API is right, agree on the page of the stream, or with:")
+	}
+	for i, id := range d.deletes {
+		if i == maxCommands {
+			lines = append(lines, "and the same for the others")
+			break
+		}
+		lines = append(lines, "dealhouse operate consent "+id.Stream+" --account "+id.Account)
+	}
 	if a := advice[d.kind]; a != "" {
-		lines = append(slices.Clone(lines), a)
+		lines = append(lines, a)
 	}
 	return clip(strings.Join(lines, "\n"), maxText)
 }

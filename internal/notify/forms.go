@@ -24,6 +24,10 @@ func escapeSlack(text string) string { return slackText.Replace(text) }
 
 // payload returns the body of a request.
 func (t *target) payload(m Message) (body []byte, problem error) {
+	link := m.Link
+	if t.Form == receiver.Slack && t.text == nil && link != "" {
+		m.Link = "<" + link + ">" // nothing else there becomes a link
+	}
 	text, problem := t.render(m)
 	var value any
 	switch t.Form {
@@ -40,7 +44,7 @@ func (t *target) payload(m Message) (body []byte, problem error) {
 		value = map[string]any{
 			"id": m.ID, "receiver": m.Receiver, "event": m.Event, "account": m.Account,
 			"streams": append([]string{}, m.Streams...),
-			"title":   m.Title, "text": m.Text, "at": m.At.Format("2006-01-02T15:04:05.000Z"), "attempt": m.Attempt,
+			"title":   m.Title, "text": m.Text, "link": link, "at": m.At.Format("2006-01-02T15:04:05.000Z"), "attempt": m.Attempt,
 		}
 	}
 	body, err := json.Marshal(value)

@@ -27,31 +27,33 @@ const (
 	mailTakes    = 2         // times as long as a webhook may take: the server is asked several things
 )
 
-// mail sends a message by mail. roots are the authorities that are trusted; nil: those of the system.
+// mail sends a message by mail, to all addresses that the server takes: problem names the others. roots are the
+// authorities that are trusted; nil: those of the system.
 func (t *target) mail(ctx context.Context, m Message, roots *x509.CertPool) (problem, err error) {
 	text, problem := t.render(m)
 	ctx, cancel := context.WithTimeout(ctx, mailTakes*t.patience)
 	defer cancel()
-	if err := t.converse(ctx, t.letter(m, text), roots); err != nil {
+	refused, err := t.converse(ctx, t.letter(m, text), roots)
+	if err != nil {
 		return problem, t.mailFault(ctx, err)
 	}
-	return problem, nil
+	return errors.Join(problem, refused), nil
 }
 
-// converse gives a mail to the server.
-func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPool) error {
+// converse gives a mail to the server. refused is about the addresses that it does not take, while it takes others.
+func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPool) (refused, err error) {
 	host, err := receiver.ParseServer(t.Server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dialed, err := new(net.Dialer).DialContext(ctx, "tcp", t.Server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer dialed.Close() //nolint:errcheck // what counts has been answered
 	deadline, _ := ctx.Deadline()
 	if err := dialed.SetDeadline(deadline); err != nil {
-		return err
+		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = dialed.Close() }) // a signal ends it, too
 	defer stop()
@@ -62,46 +64,52 @@ func (t *target) converse(ctx context.Context, letter []byte, roots *x509.CertPo
 	}
 	c, err := smtp.NewClient(conn, host)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if t.TLS != receiver.TLSFirst && t.TLS != receiver.TLSNone {
 		if ok, _ := c.Extension("STARTTLS"); !ok {
-			return errors.New("the mail server offers no STARTTLS: set tls to \"tls\" if it speaks TLS at once, as port 465 does")
+			return nil, errors.New("the mail server offers no STARTTLS: set tls to \"tls\" if it speaks TLS at once, as port 465 does")
 		}
 		if err := c.StartTLS(secure); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if t.User != "" {
 		if err := c.Auth(t.auth(c, host)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	return t.handOver(c, letter)
 }
 
-// handOver sends the mail.
-func (t *target) handOver(c *smtp.Client, letter []byte) error {
+// handOver sends the mail. One wrong address does not keep it from the others.
+func (t *target) handOver(c *smtp.Client, letter []byte) (refused, err error) {
 	if err := c.Mail(t.from.Address); err != nil {
-		return err
+		return nil, err
 	}
+	var errs []error
 	for _, to := range t.to {
-		if err := c.Rcpt(to.Address); err != nil {
-			return err
+		err := c.Rcpt(to.Address)
+		if said, ok := errors.AsType[*textproto.Error](err); ok {
+			errs = append(errs, fmt.Errorf("the mail server does not take %s: it answers %d %s", to.Address, said.Code,
+				line(t.unsecret.Replace(said.Msg))))
+		}
+		if err != nil && (len(errs) == 0 || len(errs) == len(t.to)) {
+			return nil, err
 		}
 	}
 	w, err := c.Data()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := w.Write(letter); err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
-		return err
+		return nil, err
 	}
 	_ = c.Quit() // the server has taken it
-	return nil
+	return errors.Join(errs...), nil
 }
 
 // auth returns PLAIN, or LOGIN if the server knows only that.

@@ -25,8 +25,9 @@ type postOffice struct {
 	net.Listener
 	cert    *tls.Config
 	roots   *x509.CertPool
-	offers  string // its answer to EHLO, besides STARTTLS
-	refuses string // its answer to DATA, instead of accepting the mail
+	offers  string            // its answer to EHLO, besides STARTTLS
+	refuses string            // its answer to DATA, instead of accepting the mail
+	unknown map[string]string // its answers to addresses, instead of accepting them
 
 	mu      sync.Mutex
 	said    []string
@@ -122,6 +123,13 @@ func (p *postOffice) serve(conn net.Conn, secure bool) {
 			p.letters = append(p.letters, letter.String())
 			p.mu.Unlock()
 			reply("250 taken")
+		case "RCPT":
+			_, address, _ := strings.Cut(text, ":")
+			if answer := p.unknown[strings.Trim(address, "<>")]; answer != "" {
+				reply("%s", answer)
+				continue
+			}
+			reply("250 ok")
 		case "QUIT":
 			reply("221 bye")
 			return
@@ -253,6 +261,48 @@ func TestMailServersThatFail(t *testing.T) {
 			if said := strings.Join(c.said, " "); c.want != "" && strings.HasPrefix(name, "no") &&
 				strings.Contains(said, "AUTH") {
 				t.Errorf("a password was sent: %s", said)
+			}
+		})
+	}
+}
+
+// A wrong address keeps the mail from nobody else, and whoever looks is told which one it is.
+func TestOneWrongAddress(t *testing.T) {
+	t.Parallel()
+	all := map[string]string{"ops@example.com": "550 5.1.1 no such user", "finance@example.com": "550 5.1.1 no such user"}
+	for name, c := range map[string]struct {
+		unknown map[string]string
+		problem string // "": none
+		err     string
+	}{
+		"the first":            {map[string]string{"ops@example.com": "550 5.1.1 no such user"}, "does not take ops@example.com: it answers 550 5.1.1", ""},
+		"the last":             {map[string]string{"finance@example.com": "553 bad name"}, "does not take finance@example.com: it answers 553", ""},
+		"a full mailbox":       {map[string]string{"ops@example.com": "452 4.2.2 over quota"}, "does not take ops@example.com: it answers 452", ""},
+		"greylisted":           {map[string]string{"finance@example.com": "450 try later"}, "does not take finance@example.com: it answers 450", ""},
+		"an answer with a key": {map[string]string{"ops@example.com": "550 " + secret}, "does not take ops@example.com: it answers 550 ***", ""},
+		"both":                 {all, "", "the mail server answers 550 5.1.1 no such user"},
+		"none":                 {nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := openPostOffice(t, false, "AUTH PLAIN", "")
+			p.unknown = c.unknown
+			compiled, err := Compile([]Receiver{p.receiver()}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compiled.all[0].patience = unhurried
+			problem, err := compiled.all[0].mail(t.Context(), Message{ID: "x", Title: "a", Text: "b", Attempt: 1}, p.roots)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if taken := len(p.letters) == 1; taken != (c.err == "") || (err == nil) != taken {
+				t.Errorf("%d letters were taken, error %v", len(p.letters), err)
+			}
+			if err != nil && err.Error() != c.err {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			if said := fmt.Sprint(problem); (problem == nil) != (c.problem == "") || !strings.Contains(said, c.problem) || strings.Contains(said, secret) {
+				t.Errorf("problem %v, want %q", problem, c.problem)
 			}
 		})
 	}

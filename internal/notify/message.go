@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Message struct {
 	Streams  []string  // that it is about; if it is about several accounts, each with its account
 	Title    string    // a line
 	Text     string    // all of it, in lines
+	Link     string    // to the page about it; empty: the page has no known address
 	At       time.Time // when it was noticed, in UTC
 	Attempt  int       // 1 is the first
 }
@@ -30,7 +32,7 @@ type Message struct {
 var sample = Message{
 	ID: "00000000-0000-0000-0000-000000000000", Receiver: "sample", Event: receiver.EventTest, Account: "acme",
 	Streams: []string{"a stream"},
-	Title:   "A test", Text: "A test", At: time.Unix(0, 0).UTC(), Attempt: 1,
+	Title:   "A test", Text: "A test", Link: "https://deals.example.com", At: time.Unix(0, 0).UTC(), Attempt: 1,
 }
 
 // Limits of what is written, in bytes.
@@ -68,9 +70,25 @@ func (m Message) escaped(escape func(string) string) Message {
 	return m
 }
 
+// link returns the address of the page that a message is about.
+func (t *target) link(m Message) string {
+	switch {
+	case t.Page == "":
+		return ""
+	case m.Event == receiver.EventFindings:
+		return t.Page + "/payouts"
+	case m.Account != "" && len(m.Streams) == 1 && m.Event != receiver.EventTest:
+		return t.Page + "/streams/" + url.PathEscape(m.Account) + "/" + url.PathEscape(m.Streams[0])
+	}
+	return t.Page + "/"
+}
+
 // body returns the built-in text of a message.
 func (m Message) body() string {
 	text := m.Title + "\n" + m.Text
+	if m.Link != "" {
+		text += "\n" + m.Link
+	}
 	if m.Attempt > 1 {
 		text += "\nThis was sent before and may be a repetition: " + m.ID
 	}

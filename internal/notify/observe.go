@@ -153,7 +153,9 @@ func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") 
 // subject identifies a condition, so that it is told once: what, for which stream, and since when.
 type subject struct{ event, account, name, since string }
 
-func (s subject) String() string { return s.event + "/" + s.account + "/" + s.name + "@" + s.since }
+func (s subject) String() string { return s.about() + "@" + s.since }
+
+func (s subject) about() string { return s.event + "/" + s.account + "/" + s.name }
 
 // digest makes a short name of texts of any length.
 func digest(texts ...string) string {

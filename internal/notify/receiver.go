@@ -29,6 +29,7 @@ type Receiver struct {
 	After                     int    // failed runs in a row before the first message; at least 1
 	Template                  string // text/template of the text, or for json of the body; "": the built-in message
 	AllowInsecure             bool   // permits unencrypted messages to other machines
+	Page                      string // URL of the status page, for links; "": there are none
 }
 
 // target is a receiver that can be sent to.

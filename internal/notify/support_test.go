@@ -183,11 +183,17 @@ func (h *house) turn(n *Notifier) {
 // run records how a run of a stream ended, a moment after the one before.
 func (h *house) run(account, stream, outcome, why string) {
 	h.Helper()
+	h.runOf(account, stream, outcome, why, "")
+}
+
+// runOf records the same, with what kept the run from its end.
+func (h *house) runOf(account, stream, outcome, why, cause string) {
+	h.Helper()
 	h.pass(time.Second)
 	now := h.clock()
 	r := warehouse.RunRecord{
 		Account: account, Stream: stream, RunID: uuid.New(), Mode: warehouse.ModeSnapshot, StartedAt: now, FinishedAt: now,
-		Outcome: outcome, Error: why,
+		Outcome: outcome, Error: why, Cause: cause,
 	}
 	if outcome == warehouse.OutcomeGuarded {
 		r.WouldDelete = 300

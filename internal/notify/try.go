@@ -47,12 +47,7 @@ func (t *target) try(ctx context.Context, now time.Time) error {
 		ID: uuid.NewString(), Receiver: t.Name, Event: receiver.EventTest, Title: "A test of dealhouse",
 		Text: "This receiver is set up correctly.", At: now.UTC(), Attempt: 1,
 	}
-	var problem, err error
-	if t.Form == receiver.Mail {
-		problem, err = t.mail(ctx, m, nil)
-	} else {
-		problem, err = t.post(ctx, m, now)
-	}
+	problem, err := t.send(ctx, m, nil, now)
 	if err == nil {
 		err = problem
 	}

@@ -32,21 +32,41 @@ func NewConsole(w io.Writer) *Console {
 	// An editor's terminal sets TERM so, and would show the sequences as text.
 	if f, ok := w.(*os.File); ok && IsTerminal(w) && os.Getenv("TERM") != "dumb" {
 		c.live = true
-		c.size = func() (int, int) {
-			width, height, err := term.GetSize(int(f.Fd()))
-			if err != nil || width < 1 || height < 1 {
-				return 80, 24
-			}
-			return width, height
-		}
+		c.size = func() (int, int) { return sizeOf(f) }
 	}
 	return c
+}
+
+// sizeOf returns the size of a terminal, now.
+func sizeOf(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 1 || height < 1 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// WidthOf returns the width of a terminal in characters, and 0 for what is none.
+func WidthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !IsTerminal(w) {
+		return 0
+	}
+	width, _ := sizeOf(f)
+	return width
 }
 
 // IsTerminal reports a writer that is a terminal, which no test has.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Redirect makes the Console write to w from now on.
+func (c *Console) Redirect(w io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = w
 }
 
 // Live reports that frames can be drawn.

@@ -20,11 +20,15 @@ type Column struct {
 	Human func(any) string // how a table shows a value; nil: as CSV does
 	// Optional columns are left out of a table of up to 1,000 rows when all of them have zero, NULL or no text there.
 	Optional bool
-	// Elastic is the column whose texts are cut if the table would be wider than 100 characters.
+	// Elastic is the column whose texts are cut if the table would be wider than its terminal, or than 100 characters.
 	Elastic bool
 	// Wrap is for the last column: tables wrap its text, within the column, at 100 characters. It is for terminals:
 	// programs that read a pipe expect a row in one line.
 	Wrap bool
+	// Uncut texts, such as times, are shown whole or not at all.
+	Uncut bool
+	// Minor columns are the first to be left out of a table that is too wide for its terminal, the last one first.
+	Minor bool
 	// Below is for the last column: tables show its text beneath the row, wrapped at 100 characters, if there is any.
 	Below bool
 }
@@ -58,7 +62,11 @@ func NewPrinter(format Format, w io.Writer, columns []Column) Printer {
 	case CSV:
 		return &csvPrinter{out: csv.NewWriter(out), flush: out.Flush, columns: columns}
 	}
-	return &tablePrinter{out: out, columns: columns}
+	t := &tablePrinter{out: out, columns: columns}
+	if screen, ok := w.(Screen); ok {
+		t.screen = screen.Width
+	}
+	return t
 }
 
 // Print prints a result that is in memory anyway.

@@ -31,6 +31,9 @@ type tablePrinter struct {
 	widths  []int // nil until the sample is complete
 	sample  [][]string
 	used    []bool // by column: a row has something there
+	screen  int    // width of the terminal that the table has to fit; 0: none
+	hidden  []bool // by column: there is no room for it
+	whole   bool   // the sample has all rows
 }
 
 // Row adds to the sample, or writes a line.
@@ -93,6 +96,9 @@ func (p *tablePrinter) writeSample() error {
 		}
 	}
 	p.fit()
+	if p.screen > 0 && p.narrow() {
+		return p.writeVertically()
+	}
 	for i, c := range p.columns {
 		if rules[i] = strings.Repeat("-", min(p.widths[i], p.widestRule(i))); c.Below {
 			names[i], rules[i] = "", ""
@@ -109,17 +115,35 @@ func (p *tablePrinter) writeSample() error {
 
 // fit narrows the elastic column by as much as the table is too wide.
 func (p *tablePrinter) fit() {
+	width := p.width()
+	for i, c := range p.columns {
+		if c.Elastic && width > p.widest() {
+			p.widths[i] = max(min(p.widths[i], narrowest), p.widths[i]-(width-p.widest()))
+		}
+	}
+}
+
+// widest returns the width that a table is fitted to: that of the terminal, if it is known.
+func (p *tablePrinter) widest() int {
+	if p.screen > 0 {
+		return p.screen
+	}
+	return WidestTable
+}
+
+// width returns the width of a line.
+func (p *tablePrinter) width() int {
 	width := -len(betweenCells)
 	for i, c := range p.columns {
-		if !c.Below {
+		switch {
+		case c.Below || p.hides(i):
+		case c.Wrap && i == len(p.columns)-1:
+			width += min(p.widths[i], leastWrapped) + len(betweenCells)
+		default:
 			width += p.widths[i] + len(betweenCells)
 		}
 	}
-	for i, c := range p.columns {
-		if c.Elastic && width > WidestTable {
-			p.widths[i] = max(min(p.widths[i], narrowest), p.widths[i]-(width-WidestTable))
-		}
-	}
+	return width
 }
 
 func (p *tablePrinter) write(cells []string) error {
@@ -129,8 +153,14 @@ func (p *tablePrinter) write(cells []string) error {
 		cells, below = cells[:last], cells[last]
 	}
 	for i, text := range cells {
-		if p.columns[i].Elastic {
+		if p.hides(i) {
+			continue
+		}
+		if p.columns[i].Elastic || p.screen > 0 && !p.columns[i].Wrap {
 			text = Cut(text, p.widths[i])
+		}
+		if b.Len() > 0 {
+			b.WriteString(betweenCells)
 		}
 		pad := strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(text)))
 		switch {
@@ -141,12 +171,9 @@ func (p *tablePrinter) write(cells []string) error {
 		default:
 			b.WriteString(text + pad)
 		}
-		if i < len(cells)-1 {
-			b.WriteString(betweenCells)
-		}
 	}
 	text := strings.TrimRight(b.String(), " ") + "\n"
-	for _, line := range Wrap(below, WidestTable-len(belowIndent)) {
+	for _, line := range Wrap(below, min(p.widest(), WidestTable)-len(belowIndent)) {
 		text += belowIndent + line + "\n"
 	}
 	_, err := p.out.WriteString(text)
@@ -174,12 +201,16 @@ func (p *tablePrinter) wrapped(text string) string {
 }
 
 // wrappedTo returns the width to which the last column is wrapped.
-func (p *tablePrinter) wrappedTo() int { return max(leastWrapped, WidestTable-p.beforeLast()) }
+func (p *tablePrinter) wrappedTo() int {
+	return max(leastWrapped, min(p.widest(), WidestTable)-p.beforeLast())
+}
 
 // beforeLast returns where the last column begins.
 func (p *tablePrinter) beforeLast() (width int) {
-	for _, w := range p.widths[:len(p.widths)-1] {
-		width += w + len(betweenCells)
+	for i, w := range p.widths[:len(p.widths)-1] {
+		if !p.hides(i) {
+			width += w + len(betweenCells)
+		}
 	}
 	return width
 }
@@ -210,9 +241,13 @@ func Wrap(text string, width int) (lines []string) {
 func (p *tablePrinter) Close() error {
 	if p.widths == nil {
 		p.leaveOut()
+		p.whole = true
 		if err := p.writeSample(); err != nil {
 			return err
 		}
+	}
+	if err := p.nameHidden(); err != nil {
+		return err
 	}
 	return p.out.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ type Entry struct {
 	Reference string // a payout, a month that was closed, or the reference of a settlement
 	Text      string
 	Booking   finance.Booking
+	paid      map[int64]decimal.Decimal // what it pays out, by payout
 }
 
 // Errors of NewJournal.
@@ -79,7 +81,15 @@ func NewJournal(ctx context.Context, w *warehouse.Warehouse, account string, mon
 	if err != nil {
 		return j, err
 	}
-	j.Entries = slices.Concat(j.ofChanges(changes), j.ofSettlements(revisions, closes))
+	matches, err := w.SettlementMatches(ctx, account)
+	if err != nil {
+		return j, err
+	}
+	j.Entries = j.ofChanges(changes)
+	if err := j.round(ctx, w, s, closes); err != nil {
+		return j, err
+	}
+	j.Entries = slices.Concat(j.Entries, j.ofSettlements(revisions, closes), j.ofRounding(matches, revisions, closes))
 	slices.SortFunc(j.Entries, func(a, b Entry) int { return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.ID, b.ID)) })
 	return j, nil
 }
@@ -117,11 +127,14 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 			}
 			e.ID = j.id(month, cmp.Or(c.Currency, "-"), event.Slug(), strings.ReplaceAll(e.Reference, " ", "-"))
 			if all[e.ID] == nil {
-				e.Booking = finance.Booking{}
+				e.Booking, e.paid = finance.Booking{}, map[int64]decimal.Decimal{}
 				all[e.ID] = &e
 			}
 			kept := all[e.ID]
 			kept.Booking.Add(step)
+			if c.Payout != nil && !step.Paid.IsZero() {
+				kept.paid[*c.Payout] = kept.paid[*c.Payout].Add(step.Paid)
+			}
 			if e.Date.Before(kept.Date) {
 				kept.Date = e.Date
 			}
@@ -134,6 +147,50 @@ func (j Journal) ofChanges(changes []warehouse.Change) []Entry {
 		}
 	}
 	return entries
+}
+
+// round brings the entries to the decimals of their currencies. What is in transit for a payout is always what can be
+// paid of it, however many entries it has, and at the end of the month the ledgers have the balances of the statement,
+// rounded.
+func (j *Journal) round(ctx context.Context, w *warehouse.Warehouse, s Statement, closes []warehouse.Close) error {
+	var payouts []int64
+	for _, e := range j.Entries {
+		payouts = slices.AppendSeq(payouts, maps.Keys(e.paid))
+	}
+	before, err := w.PaidBefore(ctx, j.Account, payouts, j.Month, closes)
+	if err != nil {
+		return err
+	}
+	paid := map[warehouse.PayoutCurrency]decimal.Decimal{}
+	for _, p := range before {
+		paid[p.PayoutCurrency] = p.Paid
+	}
+	slices.SortFunc(j.Entries, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
+	booked := map[string]finance.Booking{}
+	for i, e := range j.Entries {
+		inTransit := decimal.Zero
+		for id, amount := range e.paid {
+			of := warehouse.PayoutCurrency{Payout: id, Currency: e.Currency}
+			after := paid[of].Add(amount)
+			inTransit = inTransit.Add(finance.Payable(after, e.Currency)).Sub(finance.Payable(paid[of], e.Currency))
+			paid[of] = after
+		}
+		j.Entries[i].Booking = e.Booking.Rounded(e.Currency, inTransit)
+		if booked[e.Currency] == nil {
+			booked[e.Currency] = finance.Booking{}
+		}
+		for ledger, amount := range j.Entries[i].Booking {
+			booked[e.Currency][ledger] = booked[e.Currency][ledger].Add(amount)
+		}
+	}
+	for _, c := range s.Currencies {
+		month := j.Month.Format("2006-01")
+		j.Entries = append(j.Entries, Entry{ID: j.id(month, cmp.Or(c.Currency, "-"), "rounding"),
+			Date: j.Month.AddDate(0, 1, -1), Currency: c.Currency, Reference: month, Text: "rounding",
+			Booking: finance.Rounding(c.Currency, c.Opening, c.Closing, booked[c.Currency])})
+	}
+	j.Entries = slices.DeleteFunc(j.Entries, func(e Entry) bool { return len(e.Booking.Lines()) == 0 })
+	return nil
 }
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
@@ -160,11 +217,7 @@ func later(a, b time.Time) time.Time {
 // ofSettlements returns the entries of what reached the bank. A correction takes back what was
 // booked, and books it again.
 func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes []warehouse.Close) []Entry {
-	// The view settlements has the last revision.
-	slices.SortStableFunc(revisions, func(a, b warehouse.SettlementRevision) int {
-		return cmp.Or(cmp.Compare(a.Reference, b.Reference), cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At),
-			cmp.Compare(b.Hash, a.Hash))
-	})
+	warehouse.SortRevisions(revisions)
 	var entries []Entry
 	var on time.Time // when the revision before was booked
 	for i, r := range revisions {
@@ -176,10 +229,50 @@ func (j Journal) ofSettlements(revisions []warehouse.SettlementRevision, closes 
 		on = booked(r.ReceivedOn, r.At, closes)
 		entries = append(entries, j.ofRevision(r, on, false)...)
 	}
+	return j.inMonth(entries)
+}
+
+func (j Journal) inMonth(entries []Entry) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool {
-		return e.Date.Before(j.Month) ||
-			!e.Date.Before(j.Month.AddDate(0, 1, 0))
+		return e.Date.Before(j.Month) || !e.Date.Before(j.Month.AddDate(0, 1, 0))
 	})
+}
+
+// ofRounding returns the entries of the rounding of payouts of which all has arrived: what is in transit for them then
+// becomes zero. A settlement that is matched in another way has a further entry, with the difference.
+func (j Journal) ofRounding(matches []warehouse.SettlementMatch, revisions []warehouse.SettlementRevision,
+	closes []warehouse.Close) []Entry {
+	var entries []Entry
+	before := map[string]map[string]decimal.Decimal{} // by settlement and currency
+	for _, m := range matches {
+		i := slices.IndexFunc(revisions, func(r warehouse.SettlementRevision) bool {
+			return r.Reference == m.Reference && r.Revision == m.Revision && r.Hash == m.Hash
+		})
+		if i < 0 {
+			continue
+		}
+		if before[m.Reference] == nil {
+			before[m.Reference] = map[string]decimal.Decimal{}
+		}
+		was := before[m.Reference]
+		if _, known := was[revisions[i].PayoutCurrency]; !known { // it may be in another currency than before
+			was[revisions[i].PayoutCurrency] = decimal.Zero
+		}
+		for currency := range was {
+			now := decimal.Zero
+			if currency == revisions[i].PayoutCurrency {
+				now = decimal.Sum(decimal.Zero, m.Rounding...)
+			}
+			e := Entry{ID: j.id("settlement-rounding", m.Reference, fmt.Sprint(m.At.UnixMilli()), currency), Currency: currency,
+				Date: booked(revisions[i].ReceivedOn, m.At, closes), Reference: m.Reference, Text: "rounding, payout " +
+					strings.Join(ids(m.Payouts), " "), Booking: finance.RoundingOff(now.Sub(was[currency]))}
+			if len(e.Booking.Lines()) > 0 {
+				entries = append(entries, e)
+			}
+			was[currency] = now
+		}
+	}
+	return j.inMonth(entries)
 }
 
 func (j Journal) ofRevision(r warehouse.SettlementRevision, on time.Time, reversed bool) []Entry {

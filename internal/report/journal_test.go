@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/settlement"
+	"dealhouse/internal/warehouse"
 )
 
 // testCodes uses the names of the ledgers as codes.
@@ -36,6 +37,9 @@ func (p *past) journal(t *testing.T, month time.Time, draft bool) Journal {
 		sum := decimal.Zero
 		for _, l := range e.Booking.Lines() {
 			sum = sum.Add(l.Debit()).Sub(l.Credit())
+			if !l.Amount.Equal(l.Amount.Round(finance.Digits(e.Currency))) {
+				t.Errorf("%s: %s has more decimals than %s", e.ID, l.Amount, e.Currency)
+			}
 			if !l.Debit().IsZero() && !l.Credit().IsZero() || l.Debit().IsNegative() || l.Credit().IsNegative() {
 				t.Errorf("%s: %+v", e.ID, l)
 			}
@@ -212,16 +216,38 @@ func (p *past) booksBalance(t *testing.T, start time.Time) {
 	if len(last.Currencies) < 2 || len(bank) < 2 {
 		t.Fatal("the world is too tame")
 	}
+	// Each payout is rounded by itself.
+	transit, ofPayout := map[string]decimal.Decimal{}, map[string]decimal.Decimal{}
+	err = p.w.EachChangeInOrder(t.Context(), "acme", time.UnixMilli(0), time.Now().AddDate(1, 0, 0), closes,
+		func(c warehouse.Change) error {
+			for _, step := range changeOf(c.ChangeSum).Steps() {
+				if !step.Paid.IsZero() {
+					key := fmt.Sprint(*c.Payout, c.Currency)
+					before := ofPayout[key]
+					ofPayout[key] = before.Add(step.Paid)
+					transit[c.Currency] = transit[c.Currency].Sub(finance.Payable(before, c.Currency)).
+						Add(finance.Payable(ofPayout[key], c.Currency))
+				}
+			}
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range last.Currencies {
+		round := func(d decimal.Decimal) decimal.Decimal { return d.Round(finance.Digits(c.Currency)) }
 		for ledger, want := range map[finance.Ledger]decimal.Decimal{
-			finance.LedgerPending: c.Closing.Pending, finance.LedgerConfirmed: c.Closing.Confirmed,
-			finance.LedgerAfterPayment: c.Closing.Settled,
-			finance.LedgerPayouts:      paid[c.Currency].Sub(sent[c.Currency]), finance.LedgerBank: bank[c.Currency],
+			finance.LedgerPending: round(c.Closing.Pending), finance.LedgerConfirmed: round(c.Closing.Confirmed),
+			finance.LedgerAfterPayment: round(c.Closing.Settled),
+			finance.LedgerPayouts:      transit[c.Currency].Sub(sent[c.Currency]), finance.LedgerBank: bank[c.Currency],
 			finance.LedgerFees: fees[c.Currency],
 		} {
 			if got := all[c.Currency+" "+string(ledger)]; !got.Equal(want) {
 				t.Errorf("%s %s: the books have %s, want %s", c.Currency, ledger, got, want)
 			}
+		}
+		if off := transit[c.Currency].Sub(paid[c.Currency]).Abs(); off.GreaterThan(finance.FromMinor(int64(len(ofPayout)), c.Currency)) {
+			t.Errorf("%s: %s is in transit, and %s was paid out", c.Currency, transit[c.Currency], paid[c.Currency])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/settlement"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
@@ -52,6 +53,9 @@ func newWorld(t testing.TB, o apisim.Options) *world {
 			if _, err := s.Run(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := settlement.Match(t.Context(), w, "acme"); err != nil { // as the service does after runs
+			t.Fatal(err)
 		}
 	}}
 }

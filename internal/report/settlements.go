@@ -58,12 +58,22 @@ func ThreeWayLists() []string { return []string{ListThreeWay, ListSettlements, L
 
 // ThreeWayAdvice says what to do about a payout.
 func ThreeWayAdvice(p warehouse.ThreeWay) string {
+	clawback := p.PaidOut.IsNegative()
 	switch p.State {
 	case warehouse.ThreeWayOutstanding:
+		if clawback {
+			return "it has not been taken back yet: look at the bank, or wait"
+		}
 		return "nothing has arrived: look at the bank, or wait"
 	case warehouse.ThreeWayShort:
+		if clawback {
+			return withCurrency(p.Currency, p.Outstanding.Neg()) + " has not been taken back yet"
+		}
 		return withCurrency(p.Currency, p.Outstanding) + " has not arrived: ask the service, or import the fee that was kept"
 	case warehouse.ThreeWayOver:
+		if clawback {
+			return withCurrency(p.Currency, p.Outstanding) + " more was taken back than the payout says: ask the service"
+		}
 		return withCurrency(p.Currency, p.Outstanding.Neg()) +
 			" more has arrived than was paid out: check whether it is for another payout"
 	case warehouse.ThreeWayNotPaidOut:

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -260,12 +259,6 @@ func checkThreeWayOutputs(t *testing.T, all ThreeWay) {
 	}
 }
 
-// settled is a settlement of a random world, with the payouts that it names.
-type settled struct {
-	settlement.Row
-	named bool
-}
-
 // unsettled compares what is read while no settlement is imported with the view.
 func (x *world) unsettled(t *testing.T) {
 	t.Helper()
@@ -303,6 +296,7 @@ FROM payout_three_way ORDER BY payout_id DESC, currency_code`)
 
 // TestThreeWayInRandomWorlds settles random payouts at random, and compares the views with a simple computation: the
 // parts of each payout add up to what was paid out, and what was sent is divided among the payouts to the last decimal.
+// Which payouts it is for is tested by TestPairOfRandomWorlds in package settlement.
 func TestThreeWayInRandomWorlds(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
@@ -423,43 +417,7 @@ func randomSettlement(r *rand.Rand, paid map[string]map[int64]decimal.Decimal, r
 	return fmt.Sprintf("%s,2026-01-05,%s,%s,%s,%s,%s,%s\n", reference, currency, amount, fee, converted, words, text)
 }
 
-// resolve finds the payouts of settlements as the documentation says.
-func resolve(paid map[string]map[int64]decimal.Decimal, last map[string]settlement.Row) map[string]settled {
-	all := map[string]settled{}
-	named := map[int64]bool{}
-	for _, row := range last {
-		for _, id := range row.Payouts {
-			named[id] = true
-		}
-	}
-	candidates, rivals := map[string][]int64{}, map[int64]int{}
-	for reference, row := range last {
-		all[reference] = settled{row, len(row.Payouts) > 0}
-		if len(row.Payouts) > 0 || !row.PayoutAmount.IsPositive() {
-			continue
-		}
-		for id, amount := range paid[row.PayoutCurrency] {
-			if !named[id] && amount.Sub(row.PayoutAmount).Abs().LessThan(finance.FromMinor(1, row.PayoutCurrency)) {
-				candidates[reference] = append(candidates[reference], id)
-				rivals[id]++
-			}
-		}
-	}
-	for reference, of := range candidates {
-		row := all[reference]
-		words := strings.FieldsFunc(reference+" "+row.Text, func(r rune) bool { return r < '0' || r > '9' })
-		inWords := slices.DeleteFunc(slices.Clone(of), func(id int64) bool { return !slices.Contains(words, fmt.Sprint(id)) })
-		switch {
-		case len(inWords) == 1:
-			row.Payouts = inWords
-		case len(inWords) == 0 && len(of) == 1 && rivals[of[0]] == 1:
-			row.Payouts = of
-		}
-		all[reference] = row
-	}
-	return all
-}
-
+// threeWayIs compares payouts with the shares of settlements, and what was named with what was found.
 func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decimal, last map[string]settlement.Row) {
 	t.Helper()
 	type leg struct{ received, fees, converted decimal.Decimal }
@@ -475,34 +433,27 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 		}
 		return want[k]
 	}
-	resolved := resolve(paid, last)
-	levels := map[string]decimal.Decimal{}                         // what came for the same payouts before
-	for _, reference := range slices.Sorted(maps.Keys(resolved)) { // all have the same day
-		s := resolved[reference]
-		same := fmt.Sprint(s.PayoutCurrency, s.Payouts)
-		before, after := levels[same], levels[same].Add(s.PayoutAmount)
-		levels[same] = after
-		shares, left, lastPaid := []decimal.Decimal{}, s.PayoutAmount, len(s.Payouts)-1
-		for i, id := range s.Payouts {
-			pays := paid[s.PayoutCurrency][id]
-			filled := func(level decimal.Decimal) decimal.Decimal {
-				return decimal.Max(decimal.Zero, decimal.Min(level, pays))
-			}
-			share := filled(after).Sub(filled(before))
-			if i == len(s.Payouts)-1 {
-				share = left
-			}
-			shares, left, before, after = append(shares, share), left.Sub(share), before.Sub(pays), after.Sub(pays)
+	settlements, err := x.w.Settlements(t.Context(), "acme")
+	if err != nil || len(settlements) != len(last) {
+		t.Fatalf("%d settlements, want %d: %v", len(settlements), len(last), err)
+	}
+	for _, s := range settlements {
+		row := last[s.Reference]
+		sum, fees := decimal.Sum(decimal.Zero, s.Shares...), decimal.Sum(decimal.Zero, s.Fees...)
+		sent := row.PayoutAmount
+		if len(s.Payouts) == 0 {
+			sent = decimal.Zero
 		}
-		for i := range shares {
-			if !shares[i].IsZero() {
-				lastPaid = i
-			}
+		if (s.MatchedBy == finance.ByName) != (len(row.Payouts) > 0) || !sum.Equal(sent) ||
+			len(row.Payouts) > 0 && !slices.Equal(s.Payouts, row.Payouts) ||
+			len(s.Payouts) > 0 && row.Currency == row.PayoutCurrency && !fees.Equal(row.Fee) {
+			t.Errorf("%s settles %v by %s, shares %v and fees %v of %+v", s.Reference, s.Payouts, s.MatchedBy, s.Shares,
+				s.Fees, row)
 		}
 		for i, id := range s.Payouts {
-			share, fee := shares[i], decimal.Zero
-			if i == lastPaid {
-				fee = s.Fee
+			share, fee := s.Shares[i], s.Fees[i]
+			if s.MatchedBy != finance.ByName && share.Abs().Sub(paid[s.PayoutCurrency][id]).Abs().GreaterThanOrEqual(finance.FromMinor(1, s.PayoutCurrency)) {
+				t.Errorf("%s has %s of %s for payout %d", s.Reference, share, paid[s.PayoutCurrency][id], id)
 			}
 			l := of(id, s.PayoutCurrency)
 			if s.Currency != s.PayoutCurrency {
@@ -510,21 +461,6 @@ func (x *world) threeWayIs(t *testing.T, paid map[string]map[int64]decimal.Decim
 				continue
 			}
 			l.received, l.fees = l.received.Add(share.Sub(fee)), l.fees.Add(fee)
-		}
-	}
-	settlements, err := x.w.Settlements(t.Context(), "acme")
-	if err != nil || len(settlements) != len(last) {
-		t.Fatalf("%d settlements, want %d: %v", len(settlements), len(last), err)
-	}
-	for _, s := range settlements {
-		sum := decimal.Zero
-		for _, share := range s.Shares {
-			sum = sum.Add(share)
-		}
-		if r := resolved[s.Reference]; !slices.Equal(s.Payouts, r.Payouts) && len(s.Payouts)+len(r.Payouts) > 0 ||
-			(s.MatchedBy == "named") != r.named || len(s.Payouts) > 0 && !sum.Equal(s.PayoutAmount) {
-			t.Errorf("%s settles %v by %s, shares %v of %s; want %v", s.Reference, s.Payouts, s.MatchedBy, s.Shares,
-				s.PayoutAmount, r.Payouts)
 		}
 	}
 	all, err := x.w.ThreeWays(t.Context(), "acme")

@@ -26,10 +26,6 @@ func PayoutThreeWay(ctx context.Context, w *warehouse.Warehouse, account string,
 	if t.Payouts, err = w.ThreeWaysOfPayout(ctx, account, payout); err != nil {
 		return t, err
 	}
-	// A row of the payout names its settlements. If no row names any, there are none to read.
-	if !slices.ContainsFunc(t.Payouts, func(p warehouse.ThreeWay) bool { return len(p.Settlements) > 0 }) {
-		return t, nil
-	}
 	if t.Settlements, err = w.SettlementsOfPayout(ctx, account, payout); err != nil || len(t.Settlements) == 0 {
 		return t, err
 	}

@@ -254,7 +254,7 @@ func TestYear(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text != string(want) {
-			t.Errorf("not as in %s (go test ./internal/report -run TestYear -update writes it):\n%s", path, text)
+			t.Errorf("not as in %s (go generate ./... writes it):\n%s", path, text)
 		}
 	}
 }

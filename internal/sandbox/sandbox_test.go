@@ -32,6 +32,9 @@ const stage = "SANDBOX_TEST_STAGE"
 // canary names a variable of the environment that must not reach the sandbox.
 const canary = "SANDBOX_TEST_CANARY"
 
+// stayed says whether the main goroutine was on the main thread before the tests began.
+var stayed bool
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(stage) {
 	case "enter":
@@ -44,6 +47,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	stayed = mainThread()
 	os.Exit(m.Run())
 }
 

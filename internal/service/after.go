@@ -8,6 +8,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/panics"
 	"dealhouse/internal/report"
+	"dealhouse/internal/settlement"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
@@ -72,7 +73,8 @@ func (s *Service) reconcile(ctx context.Context, cfg *config.Config, w *warehous
 // concernsPayouts reports whether a run can change the result of the reconciliation.
 func (s *Service) concernsPayouts(r syncer.Result) bool {
 	stream := r.Job.Stream
-	if r.Err != nil || r.Record.Outcome != warehouse.OutcomeSuccess || !stream.Payouts && !stream.NamesPayouts() {
+	if r.Err != nil && r.Record.Outcome == warehouse.OutcomeSuccess || !r.Record.LoadedAll() ||
+		!stream.Payouts && !stream.NamesPayouts() {
 		return false
 	}
 	if last, known := s.reconciled.Load(r.Record.Account); known {
@@ -91,6 +93,9 @@ func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, 
 	s.reconciling.Lock() // service-4: two reconciliations at once would both report the same finding as new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
+	if err := settlement.Match(ctx, w, account); err != nil {
+		return err
+	}
 	found, _, err := report.AfterSync(ctx, w, s.findings,
 		report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {

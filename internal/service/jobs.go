@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/daemon"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
@@ -59,10 +62,22 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 	}
 }
 
-// FirstPages asks for the first page of each list of a target's scope, with what each is of; "" is all of the stream.
+// FirstPages asks for the pages of each list of a target's scope, with what each is of; "" is all of the stream.
 func (t Target) FirstPages() (names []string, queries []dealapi.Query) {
 	job := t.job(nil)
 	return job.FirstPages()
+}
+
+// Behind does what syncer.Job.Behind does.
+func (t Target) Behind(from time.Time) string {
+	job := t.job(nil)
+	return job.Behind(from)
+}
+
+// Probes asks whether the service knows the date filters of a target.
+func (t Target) Probes(now time.Time) []syncer.Probe {
+	job := t.job(nil)
+	return job.Probes(now)
 }
 
 // Watch has the functions that follow runs. Both are called from several goroutines at once.
@@ -103,14 +118,26 @@ func (s *Service) Backfill(ctx context.Context, w *warehouse.Warehouse, jobs []s
 	}), nil
 }
 
-// sideBySide runs all jobs at the same time, and returns their results in the order of the jobs.
+// sideBySide runs the jobs at the same time, as many as the limit allows, and returns their results in the order of the
+// jobs.
 func (s *Service) sideBySide(ctx context.Context, jobs []syncer.Job, watch Watch,
 	run func(context.Context, syncer.Job) syncer.Result) []syncer.Result {
 	defer s.announceDrain(ctx)()
 	results := make([]syncer.Result, len(jobs))
 	var group sync.WaitGroup
+	limit := s.maxRuns
+	if limit == 0 {
+		limit = len(jobs)
+	}
+	places, longer := make(chan struct{}, limit), make(chan struct{}, daemon.MostLong(limit))
 	for i, job := range jobs {
 		group.Go(func() {
+			if job.Stream.Kind == catalog.Walk {
+				longer <- struct{}{}
+				defer func() { <-longer }()
+			}
+			places <- struct{}{} // the jobs that still wait when the program is stopped end at once
+			defer func() { <-places }()
 			ctx, ended := syncer.StartSpan(ctx, job)
 			results[i] = run(ctx, job)
 			ended(results[i].Record, results[i].Err)

@@ -20,7 +20,7 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 			Name: r.Name, Form: r.Form, URL: r.URL.Reveal(), Token: r.Token.Reveal(), Server: r.Server, TLS: r.TLS, User: r.User,
 			Password: r.Password.Reveal(),
 			From:     r.From, To: r.To, Events: r.Events, Accounts: r.Accounts, Streams: r.Streams, After: r.After,
-			Template: r.Template, AllowInsecure: r.AllowInsecure,
+			Template: r.Template, AllowInsecure: r.AllowInsecure, Page: cfg.Daemon.PublicURL,
 		})
 	}
 	compiled, err := notify.Compile(all, nil)
@@ -99,7 +99,7 @@ func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, result
 			last == strings.Join(names, "\x00") {
 			continue
 		}
-		if err := w.At(id.Account).NoteUnknownFields(ctx, id, names); err != nil {
+		if _, err := w.NoteUnknownFields(ctx, id, names); err != nil {
 			s.warnOf(id.Account, id.Stream, fmt.Errorf("after the run, whose data is loaded: %w", err))
 			continue
 		}

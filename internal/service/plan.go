@@ -113,7 +113,7 @@ func (p *Planner) Plan(cfg *config.Config) (*daemon.Plan, error) {
 		return nil, err
 	}
 	api := p.service.measured()
-	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Retry: cfg.Daemon.Retry, Close: api.Close}
+	plan := &daemon.Plan{Jitter: cfg.Daemon.Jitter, Grace: cfg.Daemon.Grace, Retry: cfg.Daemon.Retry, MaxRuns: cfg.Daemon.MaxRuns, Close: api.Close}
 	plan.After = func(ctx context.Context, results []syncer.Result) {
 		p.service.AfterRuns(ctx, cfg, p.Warehouse, api, results)
 		if p.Notifier != nil {

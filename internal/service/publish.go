@@ -54,6 +54,7 @@ func (s *Service) Publish(ctx context.Context, p *Publishing, cfg *config.Config
 	if err != nil {
 		s.warn(Warning{Err: fmt.Errorf("the metrics could not be read completely, so the Pushgateway or the file keeps what it has: %w", err)})
 	}
+	s.metrics.EndJob(s.now())
 	gatherer := onlyBatch{p.Registry, unknown}
 	if p.Textfile != "" && len(unknown) == 0 { // it is replaced as a whole
 		if err := prometheus.WriteToTextfile(p.Textfile, gatherer); err != nil {

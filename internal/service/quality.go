@@ -10,10 +10,10 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkQuality runs the checks of the views after each run that succeeded, and warns of those that fail (service-2).
+// checkQuality runs the checks of the views after each run that loaded all, and warns of those that fail (service-2).
 func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
-		if r.Record.Outcome != warehouse.OutcomeSuccess || ctx.Err() != nil {
+		if !r.Record.LoadedAll() || ctx.Err() != nil {
 			continue
 		}
 		if s.stillHolds(r) {

@@ -51,7 +51,7 @@ func (s *Service) mayNameDeals(r syncer.Result) bool {
 		return false
 	}
 	looked, inVain := s.nothingLeft.Load(r.Record.Account)
-	return r.Record.Changes.Any() || !inVain || s.now().Sub(looked.(time.Time)) >= lookAnyway
+	return r.Job.Full || r.Record.Changes.Any() || !inVain || s.now().Sub(looked.(time.Time)) >= lookAnyway
 }
 
 func (s *Service) noteLook(account string, nothingLeft bool) {

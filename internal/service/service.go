@@ -51,6 +51,7 @@ type Service struct {
 	notifyTimeout time.Duration
 	bodies        *dealapi.Bodies // of all API clients together
 	observer      *syncer.Observer
+	maxRuns       int // at once; 0: no limit
 
 	reconciling sync.Mutex   // service-4
 	reconciled  sync.Map     // by account, a reconciled
@@ -92,6 +93,9 @@ func New(o Options) *Service {
 
 // Observe has the observer told of all runs; nil: nobody. It is to be called before the first of them.
 func (s *Service) Observe(o *syncer.Observer) { s.observer = o }
+
+// LimitRuns sets how many runs of a sync or a backfill there may be at once. It is to be called before them.
+func (s *Service) LimitRuns(n int) { s.maxRuns = n }
 
 // warnOf warns of a stream.
 func (s *Service) warnOf(account, stream string, err error) {

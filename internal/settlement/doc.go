@@ -11,4 +11,6 @@
 //  3. Amounts of different currencies are never added up: for a settlement that was converted, both the amount that was
 //     sent and the amount that arrived are given.
 //  4. Rows are added and never changed. Importing the same file twice changes nothing.
+//  5. A match that was made and shown stays until somebody corrects the settlement, or the amounts no longer agree.
+//     Matches are stored; views only show them.
 package settlement

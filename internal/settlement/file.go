@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -119,7 +120,7 @@ func ReadTable(columns []string, records [][]string, account string, until time.
 
 // twice says that a reference is there twice.
 func twice(r Row, lines map[string]int) []Problem {
-	key := r.Account + "\x00" + r.Reference
+	key := r.Account + "\x00" + referenceKey(r.Reference)
 	if first, is := lines[key]; is {
 		return []Problem{{r.Line, columnReference,
 			fmt.Sprintf("is %s, as on line %d: each settlement has one of its own", quoted(r.Reference), first)}}
@@ -131,9 +132,13 @@ func twice(r Row, lines map[string]int) []Problem {
 // unreadable says why a file is not what it should be as a whole.
 func unreadable(text []byte) string {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
+	format := formatOf(text)
 	switch {
 	case len(text) > maxFile:
 		return fmt.Sprintf("the file has more than %d MiB: split it into several", maxFile>>20)
+	case format != "":
+		return "the file is " + format + ", which cannot be imported: export or convert it to CSV with the columns of " +
+			"`dealhouse settlements import --help`"
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return "the file is UTF-16: save it as UTF-8"
 	case bytes.IndexByte(text, 0) >= 0:
@@ -144,6 +149,25 @@ func unreadable(text []byte) string {
 		return "the lines of the file end with CR alone: save it with LF or CRLF"
 	case !bytes.Contains(first, []byte(",")) && bytes.ContainsAny(first, ";\t"):
 		return "line 1: the columns are not separated by commas: save the file with commas between them"
+	}
+	return ""
+}
+
+// formatOf names the format of a file that is certainly no CSV.
+func formatOf(text []byte) string {
+	// UTF-16 is read as if it had no zero bytes.
+	start := bytes.TrimLeft(bytes.ReplaceAll(text[:min(len(text), 8192)], []byte{0}, nil), "\xff\xfe\xef\xbb\xbf \t\r\n")
+	for _, f := range []struct{ name, pattern string }{
+		{"CAMT (a bank statement in the XML of ISO 20022)", `^<(?s:.*)\bcamt\.0\d\d|^<(?s:.*)<(\w+:)?(BkToCstmr\w+)\b`},
+		{"MT940 (a bank statement of SWIFT)", `^(\{1:|:20:)(?s:.*):(25|28C?|60[FM]|61):|^(\{1:[^{}]*\}(\{[23]:[^{}]*\})*\{4:)`},
+		{"OFX", `^(OFXHEADER|<\?OFX|<OFX>)|^<\?xml(?s:.*)<OFX>`}, {"QIF", `^!(Type|Account|Option):`},
+		{"XML", `^<\?xml|^<[A-Za-z]`}, {"JSON", `^[{\[]\s*["{\[\]}]`}, {"a PDF", `^%PDF-`},
+		{"a spreadsheet of Excel or another packed file", `^PK(\x03\x04|\x05\x06)`},
+		{"a spreadsheet of an old Excel", `^\x{d0}\x{cf}\x11`},
+	} {
+		if regexp.MustCompile(f.pattern).Match(start) {
+			return f.name
+		}
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func TestReadFile(t *testing.T) {
 	t.Parallel()
 	rows, problems, err := ReadFile(strings.NewReader("text,amount,received_on,currency,reference,fee,payouts,payout_currency,payout_amount\r\n"+
 		"\"two, \"\"at once\"\"\",1234.50,2026-03-31,EUR,A-1,1.5,103 101,,\r\n\r\n"+
-		",-3,2026-04-01,JPY,A-2,,,USD,-0.0250\r\n"), "acme", today)
+		",-3,2026-04-01,JPY,A-2,,,USD,-0.02\r\n"), "acme", today)
 	if err != nil || len(problems) > 0 || len(rows) != 2 {
 		t.Fatalf("%+v %v %v", rows, problems, err)
 	}
@@ -27,7 +27,7 @@ func TestReadFile(t *testing.T) {
 		!a.ReceivedOn.Equal(time.Date(2026, 3, 31, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", a)
 	}
-	if b.Line != 4 || b.Amount.String() != "-3" || b.PayoutCurrency != "USD" || b.PayoutAmount.String() != "-0.025" ||
+	if b.Line != 4 || b.Amount.String() != "-3" || b.PayoutCurrency != "USD" || b.PayoutAmount.String() != "-0.02" ||
 		len(b.Payouts) != 0 || b.unit().String() != "0.01" {
 		t.Errorf("%+v", b)
 	}

@@ -37,16 +37,24 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 		return res, err
 	}
 	for _, r := range rows {
+		before, known := last[[2]string{r.Account, referenceKey(r.Reference)}]
+		if known {
+			r.Reference = before.Reference
+		}
 		now := warehouse.SettlementRevision{Account: r.Account, Reference: r.Reference, Revision: 1, Hash: r.Hash(),
 			ReceivedOn: r.ReceivedOn, Currency: r.Currency, Amount: r.Amount, Fee: r.Fee,
 			PayoutCurrency: r.PayoutCurrency, PayoutAmount: r.PayoutAmount, Unit: r.unit(), Payouts: r.Payouts, Text: r.Text,
 			Source: o.Source, Line: uint32(r.Line), By: o.By}
-		before, known := last[[2]string{r.Account, r.Reference}]
+		another := !before.ReceivedOn.Equal(now.ReceivedOn)
 		switch {
 		case !known:
 			res.New = append(res.New, now)
 		case before.Hash == now.Hash:
 			res.Known++
+		case another && (!o.Correct || before.Currency != now.Currency || !before.Amount.Equal(now.Amount)):
+			problems = append(problems, Problem{r.Line, "",
+				fmt.Sprintf("%s was imported on %s for another payment, with %s: give this payment a reference of its own",
+					quoted(r.Reference), before.At.Format("2006-01-02"), differences(before, now))})
 		case !o.Correct:
 			problems = append(problems, Problem{r.Line, "",
 				fmt.Sprintf("%s was imported on %s with %s: correct the file, or record it as a correction with --correct and --note",
@@ -60,15 +68,18 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 		slices.SortStableFunc(problems, func(a, b Problem) int { return a.Line - b.Line })
 		return Result{}, &ProblemsError{o.Source, problems}
 	}
-	all := slices.Concat(res.New, res.Corrected)
-	if len(all) == 0 {
-		return res, nil
+	if all := slices.Concat(res.New, res.Corrected); len(all) > 0 {
+		if err := w.AddSettlements(ctx, all); err != nil {
+			return Result{}, err
+		}
+		copy(res.New, all)
+		copy(res.Corrected, all[len(res.New):])
 	}
-	if err := w.AddSettlements(ctx, all); err != nil {
-		return Result{}, err
+	for _, account := range accounts(rows) { // even if nothing is new: the import before may have been stopped here
+		if err := Match(ctx, w, account); err != nil {
+			return res, err
+		}
 	}
-	copy(res.New, all)
-	copy(res.Corrected, all[len(res.New):])
 	return res, nil
 }
 
@@ -82,7 +93,7 @@ func lastRevisions(ctx context.Context, w *warehouse.Warehouse,
 			return nil, err
 		}
 		for _, s := range all {
-			key := [2]string{s.Account, s.Reference}
+			key := [2]string{s.Account, referenceKey(s.Reference)}
 			if before, is := last[key]; !is || s.Revision >= before.Revision {
 				last[key] = s
 			}
@@ -105,13 +116,13 @@ func accounts(rows []Row) []string {
 func checkPayouts(ctx context.Context, w *warehouse.Warehouse, rows []Row) (problems []Problem, err error) {
 	currencies := map[string]map[int64][]string{}
 	for _, account := range accounts(rows) {
-		paid, err := w.PayoutsPaid(ctx, account)
+		dues, err := w.PayoutsDue(ctx, account)
 		if err != nil {
 			return nil, err
 		}
 		currencies[account] = map[int64][]string{}
-		for _, p := range paid {
-			currencies[account][p.Payout] = append(currencies[account][p.Payout], p.Currency)
+		for _, d := range dues {
+			currencies[account][d.Payout] = append(currencies[account][d.Payout], d.Currency)
 		}
 	}
 	for _, r := range rows {

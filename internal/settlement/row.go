@@ -49,7 +49,7 @@ func Columns() []Column {
 		{columnFee, false, "what the bank kept, in the same currency; empty: nothing"},
 		{columnPayoutCurrency, false, "the currency in which it was sent, where it was converted"},
 		{columnPayoutAmount, false, "what was sent, in that currency"},
-		{columnPayouts(), false, "the ids of its payouts, separated by spaces; if empty, matched by reference or amount"},
+		{columnPayouts(), false, "the ids of its payouts, separated by spaces; if empty, matched by its text or its amount"},
 		{columnText, false, "in the words of the bank"},
 		{columnAccount, false, "the account in the configuration; needed if there are several and no --account"},
 	}
@@ -89,9 +89,8 @@ const (
 )
 
 var (
-	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
-	amountPattern   = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,4})?$`)
-	idPattern       = regexp.MustCompile(`^[0-9]{1,18}$`)
+	amountPattern = regexp.MustCompile(`^-?[0-9]{1,18}(\.[0-9]{1,4})?$`)
+	idPattern     = regexp.MustCompile(`^[0-9]{1,18}$`)
 )
 
 // parser reads the fields of a row, and keeps what is wrong with them.
@@ -108,6 +107,7 @@ func (p *parser) wrong(column, format string, args ...any) {
 // parse makes a row of its fields. until is the last day on which it can have been received.
 func parse(line int, fields map[string]string, account string, until time.Time) (Row, []Problem) {
 	p := &parser{fields: fields, line: line}
+	p.fields[columnReference] = visibleOnly(fields[columnReference])
 	r := Row{Line: line, Account: account, Reference: p.text(columnReference, maxReference),
 		Text: p.text(columnText, maxText)}
 	if r.Reference == "" {
@@ -124,11 +124,11 @@ func parse(line int, fields map[string]string, account string, until time.Time) 
 	}
 	r.ReceivedOn = p.day(columnReceivedOn, until)
 	r.Currency = p.currency(columnCurrency)
-	r.Amount = p.amount(columnAmount, finance.Digits(r.Currency))
+	r.Amount = p.amount(columnAmount, r.Currency)
 	if fields[columnAmount] == "" {
 		p.wrong(columnAmount, "is empty: write what reached the bank, such as 1234.50")
 	}
-	r.Fee = p.amount(columnFee, finance.Digits(r.Currency))
+	r.Fee = p.amount(columnFee, r.Currency)
 	if r.Fee.IsNegative() {
 		p.wrong(columnFee, "is below zero: write what was kept as 1.50")
 	}
@@ -154,7 +154,7 @@ func (p *parser) sent(r *Row) {
 		return
 	}
 	r.PayoutCurrency = p.currency(columnPayoutCurrency)
-	sent := p.amount(columnPayoutAmount, 4)
+	sent := p.amount(columnPayoutAmount, r.PayoutCurrency)
 	switch {
 	case r.PayoutCurrency == r.Currency && !sent.Equal(r.PayoutAmount):
 		p.wrong(columnPayoutAmount, "is %s, and amount and fee make %s in the same currency: correct the fee", sent,
@@ -197,14 +197,14 @@ func (p *parser) day(column string, until time.Time) time.Time {
 
 func (p *parser) currency(column string) string {
 	s := p.fields[column]
-	if !currencyPattern.MatchString(s) {
-		p.wrong(column, "is %s, which is not a currency: write three capital letters, such as EUR", quoted(s))
+	if !finance.IsCurrency(s) {
+		p.wrong(column, "is %s, which is not a currency: write three capital letters of ISO 4217, such as EUR", quoted(s))
 	}
 	return s
 }
 
-// amount reads a decimal with no more than the given number of decimals (settlement-2). An empty field is zero.
-func (p *parser) amount(column string, decimals int32) decimal.Decimal {
+// amount reads a decimal with no more decimals than its currency has (settlement-2). An empty field is zero.
+func (p *parser) amount(column, currency string) decimal.Decimal {
 	s := p.fields[column]
 	if s == "" {
 		return decimal.Zero
@@ -214,7 +214,13 @@ func (p *parser) amount(column string, decimals int32) decimal.Decimal {
 		return decimal.Zero
 	}
 	d := decimal.RequireFromString(s)
-	if !d.Equal(d.Truncate(decimals)) {
+	decimals := finance.Digits(currency)
+	whole, fraction, _ := strings.Cut(s, ".")
+	switch thousands := len(fraction) == 3 && decimals < 3; {
+	case thousands: // 1.234 or 1.000
+		p.wrong(column, "is %s, and its currency has %d decimals: write %s%s if the point separates thousands, and else %s",
+			quoted(s), decimals, whole, fraction, d.StringFixed(decimals))
+	case !d.Equal(d.Truncate(decimals)):
 		p.wrong(column, "is %s, and its currency has %d decimals", quoted(s), decimals)
 	}
 	return d
@@ -227,7 +233,7 @@ func amountHint(s string) string {
 		return "it has both a comma and a point; write 1234.50, without a separator of thousands"
 	case strings.Contains(s, ","):
 		return "write a decimal point, and no separator of thousands: 1234.50"
-	case strings.HasPrefix(s, "("):
+	case strings.HasPrefix(s, "("), strings.HasPrefix(s, "\u2212"), strings.HasPrefix(s, "\u2013"), strings.HasSuffix(s, "-"):
 		return "write an amount below zero as -1234.50"
 	case strings.ContainsFunc(s, unicode.IsSpace):
 		return "write it without spaces: 1234.50"

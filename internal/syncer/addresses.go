@@ -67,6 +67,9 @@ func (s *Syncer) References(ctx context.Context, from Job, to []Job) ([]Referenc
 
 func (s tools) unknownReferences(ctx context.Context, from Job, to []*catalog.Stream,
 	limit int) ([]warehouse.Reference, error) {
+	if from.Full { // whatever was not found before
+		from.ReferenceRetry = 0
+	}
 	return s.warehouse.UnknownReferences(ctx, from.Account, from.Stream, to, from.ReferenceRetry, limit)
 }
 
@@ -132,6 +135,9 @@ func (r *addresses) load(ctx context.Context) error {
 	if err := r.read(fetching); err != nil {
 		return err
 	}
+	if err := r.doubt(ctx, fetching); err != nil {
+		return err
+	}
 	if err := run.writer().SaveMisses(ctx, r.misses); err != nil {
 		return err
 	}
@@ -167,6 +173,31 @@ func (r *addresses) read(ctx context.Context) error {
 		run.warn(fmt.Sprintf("the service gave no usable answer for %d deals that transactions refer to: see reference_misses",
 			r.result.Unusable))
 	}
+	return nil
+}
+
+// controls is how many deals that the list has are requested if no other was found.
+const controls = 3
+
+// doubt forgets what was not found if nothing was, not even deals that the list has: then it is perhaps another service
+// that answers, or the address is wrong.
+func (r *addresses) doubt(ctx, fetching context.Context) error {
+	s, run := r.session, r.session.run
+	if len(r.misses) == 0 || r.batch.Len() > 0 {
+		return nil
+	}
+	known, err := run.writer().Newest(ctx, controls)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	for _, k := range known {
+		if _, err := s.job.Client.Get(fetching, s.job.Stream.Path+"/"+k.Key, nil); err == nil {
+			return nil
+		}
+	}
+	run.warn(fmt.Sprintf("none of %d deals that transactions refer to was found, nor any of %d that are in the list: base_url may be wrong, or another service answers; they are requested again by the next run (reference_limit = 0: never)",
+		len(r.misses), len(known)))
+	r.misses = nil
 	return nil
 }
 

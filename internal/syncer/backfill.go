@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,9 @@ type backfill struct {
 	name      string
 	windows   []window
 	parallel  int
-	earlier   int               // windows that were already read when it began
-	watermark time.Time         // of the stream, when it began
-	origin    map[string]string // of a first load: state that is stored with its last window
-	state     progressState     // as it is stored; while the publisher runs, it alone uses this
+	earlier   int           // windows that were already read when it began
+	watermark time.Time     // of the stream, when it began
+	state     progressState // as it is stored; while the publisher runs, it alone uses this
 	publisher *publisher
 	meter     meter // of the progress
 
@@ -86,7 +86,11 @@ func (b *backfill) load(ctx context.Context) error {
 	record.StartedAt, record.Mode, record.RequestedAfter, record.Watermark = s.run.StartedAt, b.mode(), b.windows[0].after(), b.watermark
 	return s.observed(ctx, func() error {
 		b.show()
-		if err := b.readWindows(ctx); err != nil {
+		err := Contain(func() error { return b.recognise(ctx) })
+		if err == nil {
+			err = b.readWindows(ctx)
+		}
+		if err != nil {
 			return errors.Join(err, b.fail(ctx, err))
 		}
 		record.Outcome, s.unclean = warehouse.OutcomeSuccess, false
@@ -124,11 +128,14 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 func (b *backfill) fail(ctx context.Context, cause error) error {
 	s := b.session
 	record := &s.run.record
-	record.Outcome, record.Error, record.FinishedAt = outcome(ctx, cause), cause.Error(), s.now(s.local())
+	s.fail(ctx, record, cause)
+	record.FinishedAt = s.now(s.local())
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
 	row := *record
-	row.RunID, row.Totals, row.Changes, row.Duplicates = s.run.ID, warehouse.Totals{}, warehouse.Changes{}, 0
+	row.RunID, row.Changes, row.Duplicates = s.run.ID, warehouse.Changes{}, 0
+	row.Totals = warehouse.Totals{Retries: retriesOf(cause)}
+	record.Totals.Retries += row.Totals.Retries
 	return s.warehouse.SaveRun(ctx, row)
 }
 
@@ -234,6 +241,9 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 		return err
 	}
 	u.windows, u.seen = t.numbers, s
+	if s.early > 0 {
+		s.gap = cmp.Or(s.gap, "the answers are older than what the service's clock has shown: see what the next sync says of it")
+	}
 	if s.gap != "" { // what was read is published, and the window is read again (syncer-11)
 		u.windows = nil
 		b.leaveGap(s.gap)

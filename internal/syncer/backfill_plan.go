@@ -16,11 +16,14 @@ func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, err
 	if err != nil {
 		return nil, err
 	}
-	origin := s.job.Client.Origin()
+	origin := s.job.Client.Identity()
 	if stored != nil && !stored.isOf(origin) {
 		stored = nil
 	}
 	watermark, err := s.lease.Watermark()
+	if err == nil {
+		err = s.readClock()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +49,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 	if err != nil {
 		return nil, err
 	}
-	origin := s.job.Client.Origin()
+	origin := s.job.Client.Identity()
 	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
 	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
 		// There is no state, or a setting has changed since: then the windows that are done are not enough.
@@ -62,7 +65,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 			stored = nil
 		}
 	}
-	b := &backfill{session: s, name: initialBackfill, parallel: DefaultParallel, origin: l.state}
+	b := &backfill{session: s, name: initialBackfill, parallel: DefaultParallel}
 	if err := b.plan(ctx, stored, fresh); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func stateName(r Range) string {
 type progressState struct {
 	BegunAt     time.Time `json:"begun_at"`         // by the clock of the warehouse
 	ServerStart time.Time `json:"server_start"`     // the server's time when it began; the first sync's only
-	Origin      string    `json:"origin,omitempty"` // of the service that is read
+	Origin      string    `json:"origin,omitempty"` // identity of the service that is read
 	From        time.Time `json:"from"`
 	To          time.Time `json:"to"`
 	Window      string    `json:"window"`

@@ -78,7 +78,7 @@ func TestBackfillRange(t *testing.T) {
 	if got := one(t, w, "SELECT (count(), countIf("+outside+")) FROM transactions"); got != fmt.Sprintf("(%d,0)", want) {
 		t.Errorf("%s rows, want %d", got, want)
 	}
-	if got := one(t, w, "SELECT arraySort(groupUniqArray(name)) FROM sync_state WHERE name != 'derived'"); got != "[]" {
+	if got := one(t, w, "SELECT arraySort(groupUniqArray(name)) FROM sync_state WHERE name NOT IN ('derived', 'origin')"); got != "[]" {
 		t.Errorf("state %s is left", got)
 	}
 	if got := one(t, w, "SELECT groupArray(mode || ' ' || outcome) FROM sync_runs"); got != "['backfill success']" {
@@ -170,7 +170,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	backfillAll(t, w, job, other)
 	x.ResetLog()
 	done := backfillAll(t, w, job, asked)
-	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted) {
+	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted)+1 { // one to recognise the service by
 		t.Errorf("%d windows of %d were done; %d rows were read for those that were left: %+v", failed.Done, failed.Windows,
 			x.Rows(transactionsPath), done)
 	}
@@ -207,7 +207,7 @@ func TestBackfillStops(t *testing.T) {
 	if got := one(t, w, "SELECT count() FROM transactions"); got != fmt.Sprint(r.Totals.Read) {
 		t.Errorf("%s rows are published, %d were read in %d windows", got, r.Totals.Read, r.Done)
 	}
-	if got := one(t, w, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_2_staging'"); got != "0" {
+	if got := one(t, w, "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND table = 'transactions_staging'"); got != "0" {
 		t.Errorf("%s staged parts are left", got)
 	}
 	backfillAll(t, w, job, asked)
@@ -300,7 +300,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	if err == nil || first.Mode != warehouse.ModeInitial || first.Changes.Inserted == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived')"); got != "['"+
+	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived', 'origin')"); got != "['"+
 		initialBackfill+"']" {
 		t.Errorf("state %s", got)
 	}
@@ -316,7 +316,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 		t.Errorf("%+v", third)
 	}
 	checkTruth(t, w, x, "acme", "transactions")
-	if got := one(t, w, "SELECT arraySort(groupArray(name)) FROM sync_state"); got != "['derived','origin','watermark']" {
+	if got := one(t, w, "SELECT arraySort(groupArray(name)) FROM sync_state"); got != "['clock','derived','loaded_from','origin','watermark']" {
 		t.Errorf("state %s", got)
 	}
 }

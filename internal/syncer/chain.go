@@ -30,7 +30,8 @@ const (
 	repairEvery = 100  // pages
 	maxReread   = 1000 // pages that are read again, and twice the pages of the list more
 	maxLoops    = 3    // how often a cursor comes back while nothing changes: once may be an item that moved to the front
-	maxMisses   = 3    // a cursor that leads to another item this often is no item's id
+	maxMisses   = 3    // a cursor that leads to another item, or is refused, this often is no item's id
+	maxRefusals = 9    // so many refusals one after the other are no movement of the list
 )
 
 // cursorKind is what the cursors of a list turn out to be.
@@ -61,7 +62,9 @@ type chain struct {
 	order   order
 	trail   []link         // of the pages that were followed, in the order of the list
 	pruned  []int64        // the rank of the most doubtful link that was dropped from the trail; empty if none was
-	missed  map[string]int // how often each cursor led to a page that does not begin with its item
+	missed  map[string]int // how often each cursor was refused, or led to a page that does not begin with its item
+	refusal *dealapi.Error // the last refusal of a cursor
+	refused int            // cursors that were refused since one was not
 	loops   int            // how often a cursor came back since something changed
 	looped  int64          // the value of newest when loops began to count
 	twice   bool           // the list read the same twice
@@ -76,11 +79,13 @@ type chain struct {
 	held    []link
 	latest  *dealapi.Page
 	digest  sequence
+	listed  uint64 // records on the pages, since the beginning of the list was last read
+	total   int64  // records that the list has by its own count, the smallest that it gave; -1: it gave none
 	gap     string // why the chain is not whole; "" while it is
 }
 
 func newChain(d *pager) *chain {
-	c := &chain{pager: d, stream: d.reader.run.Stream, log: d.reader.session.log, missed: map[string]int{}}
+	c := &chain{pager: d, stream: d.reader.run.Stream, log: d.reader.session.log, missed: map[string]int{}, total: -1}
 	if c.stream.Paging != catalog.CursorPages {
 		c.kind = cursorNone
 	}
@@ -89,6 +94,9 @@ func newChain(d *pager) *chain {
 
 // read reads the list from the page start on ("" is the first), and mends the chain where it breaks.
 func (c *chain) read(start string) error {
+	if start != "" {
+		c.listed = c.pager.reader.run.record.Totals.Read
+	}
 	how, err := c.walk(place{token: start}, nil)
 	for err == nil && c.gap == "" {
 		if how == endBroken {
@@ -101,12 +109,25 @@ func (c *chain) read(start string) error {
 		}
 		how, err = c.verify(at)
 	}
-	if err != nil || c.stream.Kind != catalog.Incremental {
-		return err
+	if err == nil && c.stream.Kind == catalog.Incremental {
+		level := slog.LevelDebug
+		if c.refusal != nil {
+			level = slog.LevelWarn // it takes more requests, and nobody would know why
+		}
+		c.log.Log(c.pager.fetching, level, "reading the list in time ranges", "reason", c.reason())
+		c.gap = ""
+		err = c.sweep()
 	}
-	c.log.Debug("reading the list in time ranges", "reason", c.gap)
-	c.gap = ""
-	return c.sweep()
+	c.gap = c.reason()
+	return err
+}
+
+// reason is why the chain is not whole, with what the service said when it refused a page.
+func (c *chain) reason() string {
+	if c.gap == "" || c.refusal == nil {
+		return c.gap
+	}
+	return c.gap + ": " + c.refusal.Error()
 }
 
 // walk reads pages from a known page on, to the end of the list or to the item that find looks for,
@@ -115,17 +136,27 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	c.order.restart()
 	c.digest.restart(from.token == "")
 	c.hold, c.held = find != nil, nil
+	if from.token == "" {
+		c.listed, c.total = 0, -1
+	}
 	var before *dealapi.Page
 	var at place    // where that page begins
 	var last string // id of its last item
 	for page, err := range c.pager.pages(c.pager.whole(), from.token, pagesAhead) {
 		if err != nil {
 			c.giveUp(find)
-			return endBroken, c.broken(err)
+			token := from.token
+			if before != nil {
+				token = before.Next
+			}
+			return endBroken, c.broken(err, token)
 		}
 		rows, err := c.add(page)
 		if err != nil {
 			return endBroken, err
+		}
+		if page.Total >= 0 && (c.total < 0 || page.Total < c.total) { // rows may come and go meanwhile
+			c.total = page.Total
 		}
 		here := place{page.Token, rows.firstUpdated()}
 		follows := c.follows(page, rows, from, before, link{place: here, before: at}, last)
@@ -157,8 +188,8 @@ func (c *chain) walk(from place, find *search) (ending, error) {
 	return endOfList, nil
 }
 
-// broken returns the error if it must end the run, nil if it only breaks the chain.
-func (c *chain) broken(err error) error {
+// broken returns the error if it must end the run, nil if it only breaks the chain. token was asked for.
+func (c *chain) broken(err error, token string) error {
 	var api *dealapi.Error
 	switch {
 	case c.kind == cursorNone || !errors.As(err, &api):
@@ -175,6 +206,15 @@ func (c *chain) broken(err error) error {
 		}
 	case !api.CursorRefused():
 		return err
+	default:
+		c.refusal, c.refused = api, c.refused+1
+		if c.missed[token]++; c.missed[token] < maxMisses && c.refused < maxRefusals {
+			break
+		}
+		if c.kind != cursorNext && c.stream.Kind != catalog.Incremental {
+			return err
+		}
+		c.gap = "the service refuses cursors that it has just sent"
 	}
 	c.log.Debug("the chain of pages is broken", "error", err)
 	return nil
@@ -186,6 +226,7 @@ func (c *chain) follows(page *dealapi.Page, rows span, from place, before *deala
 	if page.Token == "" || c.kind == cursorNone {
 		return true
 	}
+	c.refused = 0
 	begins := strings.EqualFold(rows.first, page.Token)
 	switch {
 	case before == nil: // a page that was read before

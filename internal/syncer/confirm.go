@@ -64,36 +64,51 @@ type deletes struct {
 	consented bool // an operator has agreed to what the guard counted
 }
 
-// checks returns the checks in their order. For a walk the guard comes second, so that it counts only rows that are
-// confirmed: those that wait are not deleted by this run.
+// checks returns the checks in their order; there are none for a new service. If the service has warned of something,
+// nothing is deleted. For a walk the guard comes second, so that it counts only rows that are confirmed: those that
+// wait are not deleted by this run.
 func (d *deletes) checks() []check {
-	if d.run.Stream.Kind == catalog.Walk {
-		return []check{d.confirm, d.guardUnlessConsented}
+	switch {
+	case d.session.job.NewService: // what it does not have is of another service
+		return nil
+	case d.seen.notice != "":
+		return []check{d.keepAll}
+	case d.run.Stream.Kind == catalog.Walk:
+		return []check{d.confirm, d.holdBack}
 	}
-	return []check{d.guardUnlessConsented, d.confirm}
+	return []check{d.holdBack, d.confirm}
 }
 
-// guard stops a run that would delete too much (syncer-2).
+// guard returns a *GuardError for a run that would delete too much (syncer-2).
 func (d *deletes) guard(_ context.Context, c *warehouse.Changes) error {
 	job := d.session.job
-	if c.Deleted == 0 || job.AllowMassDelete {
+	if c.Deleted == 0 || job.AllowMassDelete || mayDelete(c, job.MaxDeleteRatio) {
 		return nil
 	}
-	if c.Deleted < c.Live && float64(c.Deleted) <= job.MaxDeleteRatio*float64(c.Live) {
-		return nil
+	// If none of many rows is left, the list may be that of another service: then nothing of it is loaded.
+	loaded := !job.DryRun && (c.Deleted < c.Live || c.Live <= catalog.FewDeletes)
+	what, really := "nothing was changed", "if these rows are really gone"
+	if loaded {
+		what = "nothing was deleted, and everything else is loaded"
 	}
-	really := "if these rows are really gone"
 	if c.Outside > 0 {
 		really = "if the scope is as you want it"
 	}
 	return &GuardError{
-		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted,
+		Account: job.Account, Stream: job.Stream.Name, Guard: GuardDeletes, Deletes: c.Deleted, Loaded: loaded,
 		Reason: fmt.Sprintf("%s of %d rows, and max_delete_ratio allows %.4g %%", whatLeaves(c, job.Scope), c.Live,
 			100*job.MaxDeleteRatio),
-		Advice: "nothing was changed; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name +
+		Advice: what + "; " + really + ", agree to it with `dealhouse operate consent " + job.Stream.Name +
 			" --account " + job.Account +
 			"`, or run `dealhouse sync " + job.Stream.Name + " --account " + job.Account + " --allow-mass-delete` once",
 	}
+}
+
+// mayDelete reports whether so many rows may be deleted without consent: the share that the ratio allows, but not all
+// of them. In a small list each row is a large share, so a few may be deleted if half of the rows stay, and one always.
+func mayDelete(c *warehouse.Changes, ratio float64) bool {
+	few := c.Deleted == 1 || c.Deleted <= catalog.FewDeletes && 2*c.Deleted <= c.Live
+	return ratio > 0 && (few || c.Deleted < c.Live && float64(c.Deleted) <= ratio*float64(c.Live))
 }
 
 // whatLeaves says why rows would be removed from the views.
@@ -106,6 +121,28 @@ func whatLeaves(c *warehouse.Changes, scope catalog.Scope) string {
 	}
 	return fmt.Sprintf("the scope of the stream, %s, leaves out %d and the service no longer lists %d others",
 		scope.Brief(), c.Outside, c.Deleted-c.Outside)
+}
+
+// holdBack is a check: it cancels deletions that the guard stops, and leaves the rest of the publication as it is. If
+// the guard stops that too, holdBack returns the guard's error.
+func (d *deletes) holdBack(ctx context.Context, c *warehouse.Changes) error {
+	stopped := d.guardUnlessConsented(ctx, c)
+	guard, ok := errors.AsType[*GuardError](stopped)
+	if !ok || !guard.Loaded {
+		return stopped
+	}
+	d.run.held, d.run.record.WouldDelete = guard, guard.Deletes
+	d.run.warn(fmt.Sprintf("nothing was deleted: %d rows that would be gone stay until an operator agrees", guard.Deletes))
+	return d.keepAll(ctx, c)
+}
+
+// keepAll is a check: it cancels all deletions.
+func (d *deletes) keepAll(ctx context.Context, c *warehouse.Changes) error {
+	if c.Deleted == 0 {
+		return nil
+	}
+	c.Kept, c.Deleted, c.Outside = c.Kept+c.Deleted, 0, 0
+	return d.run.writer().KeepAll(ctx)
 }
 
 // guardUnlessConsented does what guard does, unless an operator has agreed to at least as many deletions
@@ -302,6 +339,7 @@ func (d *deletes) listedAt(ctx context.Context, updated int64) (ids map[string]b
 			ids[batch.Key(i)] = true
 			certain = certain && at == updated
 		}
+		certain = certain && page.Doubt+page.Notice == ""
 		certain = certain && len(batch.Rejects) == 0 &&
 			(page.Token == "" || strings.EqualFold(decode.FirstKey(d.run.Stream, page.Data), page.Token))
 	}

@@ -24,10 +24,13 @@
 //
 //  1. Nothing that readers see changes before the run's last page is staged and its guards have passed.
 //  2. Rows are deleted only by a run that read the whole stream. Without Job.AllowMassDelete it never deletes
-//     more than Job.MaxDeleteRatio of them, or all of them, unless an operator has agreed to that many
-//     deletions (warehouse.Consent).
-//  3. The watermark becomes max(old, min(newest updatedAt seen, the service's time when the run began)): it never moves
-//     back, and never past the start of the run that read it.
+//     more than mayDelete allows, unless an operator has agreed to that many deletions (warehouse.Consent). Otherwise
+//     the rows stay, and what is new or changed is loaded. If none of many rows is left, nothing is changed.
+//  3. The watermark becomes max(old, min(newest updatedAt seen that the service's clock has reached, the service's time
+//     when the run began)): it never moves back, and never past the start of the run that read it. The one exception is
+//     one that lies beyond the service's present, since it was never true: then everything in doubt is read again,
+//     and the watermark is brought back. An answer that is older than what is known is no reason for that, and nothing
+//     of it is loaded (clock.go).
 //  4. A run that has lost its lease publishes nothing.
 //  5. A batch number is used once, because the warehouse drops rows that arrive again under a deduplication token that
 //     it knows.
@@ -44,7 +47,8 @@
 //     by a cursor begins with the item that the cursor names, and that item kept its place in between. Then the pages
 //     have every item that did not change meanwhile, whatever the order of the list. If a chain of pages breaks, it is
 //     read again from the last page that can be found again. If that does not help, the run is incomplete: what it read
-//     is published, nothing is deleted, the watermark stays and no window is done. If cursors are not the ids of items,
+//     is published, nothing is deleted, the watermark stays and no window is done. The same holds for a list whose
+//     answers say that it is not whole. If cursors are not the ids of items,
 //     a list of transactions is complete if it reads the same twice; otherwise it is read in ranges of updatedAt that
 //     fit on a page, because a page comes from one moment.
 //  12. A row that a complete list does not have is deleted only when it cannot exist any more. That is so when the
@@ -61,6 +65,9 @@
 //  14. Two batches of a list are inserted at the same time, and the later one may end first. Nothing is
 //     concluded from a staged batch until all batches before it are staged too: the saved place of a walk is
 //     never beyond a row that is not staged.
+//  15. Nothing is published before the rows that were read are recognised as those of the service whose rows are
+//     loaded (origin.go). Its identity is stored with what is published. Places of walks and windows of backfills count
+//     only for the identity that they were read from.
 //
 // # What the service promises
 //

@@ -22,8 +22,11 @@ const (
 
 // add decodes a page of the list, and notes what it shows about the clock and the order.
 func (c *chain) add(page *dealapi.Page) (span, error) {
+	read := &c.pager.reader.run.record.Totals.Read
+	before := *read
 	rows, err := c.pager.page(page)
 	if err == nil {
+		c.listed += *read - before
 		c.observe(page, rows)
 	}
 	return rows, err

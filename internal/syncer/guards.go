@@ -1,8 +1,10 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,6 +44,15 @@ func (r *run) notice(seen *seen, after time.Time) {
 			seen.outside, after.UTC().Format(time.RFC3339), r.session.job.Params.UpdatedAfter))
 	}
 	r.noticeStrangers(seen)
+	if seen.doubt != "" {
+		r.warn(notWhole(seen.doubt) + ": report it to the people who run the service")
+	}
+	if seen.stale != "" {
+		r.warn(seen.stale)
+	}
+	if seen.notice != "" {
+		r.warn("the service warns of a change, and while it does, no row is deleted: " + seen.notice)
+	}
 	if seen.noDate {
 		r.warn(fmt.Sprintf("the service sends no usable Date header: the local clock minus %s is used instead", noDateMargin))
 	}
@@ -79,6 +90,35 @@ func (r *run) noticeOlder(c warehouse.Changes) {
 func (r *run) checkOlder(_ context.Context, c *warehouse.Changes) error {
 	r.noticeOlder(*c)
 	return nil
+}
+
+// checkCount returns a check of a list that was asked for by time and has, by the service's own count, more rows than
+// were read. If the count is at least that of all known rows, the service counts what was not asked for.
+func (s *seen) checkCount(r *run) check {
+	return func(_ context.Context, c *warehouse.Changes) error {
+		if s.short != "" && s.shortOf < c.Live {
+			r.gap = cmp.Or(r.gap, notWhole(s.short))
+			r.warn(notWhole(s.short))
+		}
+		return nil
+	}
+}
+
+// noticeMembers warns about members of the list's envelope that dealhouse does not know, when they are first seen.
+func (l *list) noticeMembers(ctx context.Context, seen *seen) error {
+	if len(seen.members) == 0 || l.session.job.DryRun {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(seen.members))
+	for i, name := range names {
+		names[i] = "(list) " + name
+	}
+	r := l.run
+	fresh, err := l.session.warehouse.NoteUnknownFields(ctx, warehouse.StreamID{Account: r.Account, Stream: r.Stream.Name}, names)
+	if len(fresh) > 0 {
+		r.warn("the service sends more beside the records of a list than dealhouse knows, and it is not kept: " + joinSome(fresh))
+	}
+	return err
 }
 
 // joinSome lists up to 20 names, and says how many more there are.

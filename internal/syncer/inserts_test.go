@@ -3,9 +3,12 @@ package syncer
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -199,24 +202,48 @@ const overtakenLife = "DEALHOUSE_TEST_OVERTAKEN_LIFE"
 func TestOvertakenInsertKilled(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	folder := t.TempDir()
+	folder, listener := t.TempDir(), listen(t, "127.0.0.1:0")
+	address := listener.Addr().String() // the same in both lives: it is the same service
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for life := range 2 {
 		out, err := enginetest.Life(t.Context(), folder, "TestOvertakenInsertKilledChild",
-			overtakenLife+"="+strconv.Itoa(life)).CombinedOutput()
+			overtakenLife+"="+strconv.Itoa(life)+" "+address).CombinedOutput()
 		if life == 0 && !enginetest.Killed(err) || life == 1 && err != nil {
 			t.Fatalf("life %d ended with %v:\n%s", life, err, out)
 		}
 	}
 }
 
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
 // TestOvertakenInsertKilledChild is a life of TestOvertakenInsertKilled; by itself it does nothing.
 func TestOvertakenInsertKilledChild(t *testing.T) {
-	life := os.Getenv(overtakenLife)
-	if life == "" {
+	life, address, ok := strings.Cut(os.Getenv(overtakenLife), " ")
+	if !ok {
 		return
 	}
 	const account = "acme"
-	x := serve(t, fourPages(account))
+	sim, err := apisim.New(fourPages(account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(sim)
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Listener = listen(t, address)
+	server.Start()
+	t.Cleanup(server.Close)
+	x := &world{Sim: sim, url: server.URL}
 	w, err := warehouse.Open(t.Context(), warehouse.Options{DSN: enginetest.DSN()})
 	if err != nil {
 		t.Fatal(err)

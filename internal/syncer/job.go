@@ -46,6 +46,7 @@ type Job struct {
 	Due             time.Time // when the run should have begun, by its schedule; zero: no schedule
 	Full            bool      // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool      // stop before publishing, and leave nothing behind
+	NewService      bool      // whatever answers is the service of the account from now on: read everything and keep no other row
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
 }
 
@@ -90,26 +91,21 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
-// FirstPage returns the query that lists a stream, for its first page alone.
-func FirstPage(s *catalog.Stream) dealapi.Query {
-	q := dealapi.Query{Path: s.Path, Ahead: -1}
-	switch s.Paging {
+// query returns the query that lists the rows after the given updatedAt (zero: all rows), from the given page on.
+func (j *Job) query(after time.Time, start string) dealapi.Query {
+	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: pagesAhead, Settings: map[string]string{
+		j.Params.UpdatedAfter: "account.params.updated_after", j.Params.UpdatedBefore: "account.params.updated_before",
+	}}
+	switch j.Stream.Paging {
 	case catalog.CursorPages:
-		q.Paging = dealapi.PagingCursor
+		q.Paging, q.PageParam, q.Settings[j.Params.Cursor] = dealapi.PagingCursor, j.Params.Cursor, "account.params.cursor"
 	case catalog.NextPages:
-		q.Paging = dealapi.PagingNextPage
+		q.Paging, q.PageParam, q.Settings[j.Params.Page] = dealapi.PagingNextPage, j.Params.Page, "account.params.page"
 	case catalog.BareArray:
 		q.Paging = dealapi.PagingNone
 	}
-	return q
-}
-
-// query returns the query that lists the rows after the given updatedAt (zero: all rows), from the given page on.
-func (j *Job) query(after time.Time, start string) dealapi.Query {
-	q := FirstPage(j.Stream)
-	q.Start, q.Ahead, q.PageParam = start, pagesAhead, j.Params.Page
-	if j.Stream.Paging == catalog.CursorPages {
-		q.PageParam = j.Params.Cursor
+	if j.Stream.OwnKey {
+		q.OwnKey = "api_key in [account.streams." + j.Stream.Name + "]"
 	}
 	if !after.IsZero() {
 		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}
@@ -135,18 +131,47 @@ func (j *Job) narrow(q *dealapi.Query, filter map[string]string) {
 			q.Params = url.Values{}
 		}
 		q.Params.Set(j.Params.filter(name), value)
+		q.Settings[j.Params.filter(name)] = "account.params." + name
 	}
 }
 
-// FirstPages returns the queries for the first page of each list of the scope, and a name for each that
-// says what the list contains.
+// FirstPages returns the queries for the first pages of each list of the scope, and a name for each that says what the
+// list contains. Each page is fetched only when it is asked for.
 func (j *Job) FirstPages() (names []string, queries []dealapi.Query) {
 	for _, filter := range j.Scope.Lists() {
-		q := FirstPage(j.Stream)
+		q := j.query(time.Time{}, "")
+		q.Ahead = -1
 		j.narrow(&q, filter)
 		names, queries = append(names, nameList(filter)), append(queries, q)
 	}
 	return names, queries
+}
+
+// Probe asks whether a service knows a date filter.
+type Probe struct {
+	Param, Setting string        // the filter, and the setting of its name
+	Far            dealapi.Query // a service that knows it answers with no rows
+	Near           dealapi.Query // the same with a date that no service refuses
+}
+
+// Probes returns the probes of the date filters that a run may need.
+func (j *Job) Probes(now time.Time) []Probe {
+	if j.Stream.Kind != catalog.Incremental {
+		return nil
+	}
+	ask := func(param string, at time.Time) dealapi.Query {
+		q := j.query(time.Time{}, "")
+		q.Ahead, q.Params = -1, url.Values{param: {at.UTC().Format(timestampLayout)}}
+		return q
+	}
+	var all []Probe
+	for param, far := range map[string]time.Time{
+		j.Params.UpdatedAfter: now.AddDate(10, 0, 0), j.Params.UpdatedBefore: now.AddDate(-50, 0, 0),
+	} {
+		q := ask(param, far)
+		all = append(all, Probe{Param: param, Setting: q.Settings[param], Far: q, Near: ask(param, now.Add(-time.Hour))})
+	}
+	return all
 }
 
 // mode names what the run reads, for sync_runs.

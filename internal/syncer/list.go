@@ -19,6 +19,7 @@ type list struct {
 	reader    *pageReader
 	after     time.Time             // updatedAt after which rows are requested; zero: all
 	watermark time.Time             // as it is stored
+	corrected bool                  // the watermark was never true
 	state     map[string]string     // to store when what is read is published
 	place     *warehouse.Checkpoint // up to which a walk is staged, if that is not saved yet
 	placedAt  time.Time             // when a place was last saved
@@ -42,7 +43,10 @@ func newList(ctx context.Context, s *session) (*list, error) {
 	if err := l.setRange(); err != nil {
 		return nil, err
 	}
-	l.checkOrigin()
+	if err := s.readClock(); err != nil {
+		return nil, err
+	}
+	l.noticeFrom()
 	if err := l.checkScope(); err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func newList(ctx context.Context, s *session) (*list, error) {
 }
 
 // resume makes this run continue the walk of the stored checkpoint. If the run cannot continue it, because the
-// checkpoint is too old or its rows are gone, resume clears the walk away.
+// checkpoint is too old or of another service, or its rows are gone, resume clears the walk away.
 func (l *list) resume(ctx context.Context) error {
 	s, r := l.session, l.run
 	if r.Stream.Kind != catalog.Walk || s.job.DryRun {
@@ -70,12 +74,12 @@ func (l *list) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || staged < c.Totals.Staged {
+	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || c.Origin != s.job.Client.Identity() || staged < c.Totals.Staged {
 		s.log.Info("not continuing an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
 		return errors.Join(earlier.ClearCheckpoint(ctx), earlier.Discard(ctx))
 	}
 	// What was staged after the checkpoint is read again. The rows that are there already do no harm, but are counted.
-	r.Run, r.checkpoint, r.surplus = walk, c, staged-c.Totals.Staged
+	r.Run, r.checkpoint, r.surplus, r.resumed = walk, c, staged-c.Totals.Staged, true
 	return nil
 }
 
@@ -109,29 +113,42 @@ func (l *list) load(ctx context.Context) error {
 		return err
 	}
 	l.run.notice(seen, l.after)
+	if err := l.noticeMembers(ctx, seen); err != nil {
+		return err
+	}
 	l.session.metrics.saw(l.run, seen)
 	if err := l.run.guardRejects(); err != nil {
 		return err
 	}
 	l.run.gap = seen.gap
+	if seen.early > 0 {
+		if err := l.dropOld(ctx); err != nil {
+			return err
+		}
+	}
+	l.setFrom(seen)
 	p := publication{run: l.run, scope: l.session.job.scope(l.after),
-		watermark: seen.watermark(l.watermark, l.session.job.overlap()), state: l.state, last: true}
+		watermark: l.nextWatermark(seen), corrected: l.corrected, last: true}
 	if seen.gap != "" || seen.unsure {
 		p.scope = warehouse.Part // missed rows must not look deleted (syncer-11)
 	}
-	if p.scope == warehouse.Whole && !seen.resumed {
+	if p.scope == warehouse.Whole && !l.run.resumed {
 		l.run.record.Carried = seen.carried.named(l.run.Stream)
 	}
-	p.checks = []check{l.run.checkOlder, l.checkOutside}
+	p.checks = []check{seen.checkCount(l.run), l.run.checkOlder}
+	if seen.stale == "" && seen.early == 0 { // nothing of an old answer is loaded
+		p.checks = append([]check{l.recognise(fetching, p.scope)}, p.checks...)
+	}
 	if p.scope == warehouse.Whole {
 		l.scopeState()
-		p.state = l.state
 		p.checks = append(p.checks, (&deletes{session: l.session, run: l.run, fetching: fetching, seen: seen}).checks()...)
+		p.checks = append(p.checks, l.checkOutside)
 	}
+	p.state = l.state
 	if err := p.publish(ctx); err != nil {
 		return err
 	}
-	return l.run.incomplete()
+	return l.run.leftOpen()
 }
 
 // read stages the whole list. When fetching ends, it makes no more requests; ctx is for staging what was read by then.
@@ -147,7 +164,7 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 	var api *dealapi.Error
 	if r.Stream.Paging != catalog.NextPages || !errors.As(err, &api) || !api.CursorRefused() {
 		// The pages before a checkpoint are of other moments.
-		seen.still, seen.resumed = seen.still && start == "", start != ""
+		seen.still = seen.still && start == ""
 		return seen, err // a chain of cursors mends itself
 	}
 	l.session.log.Warn("the service no longer knows the page: reading the list from its beginning", "error", err)
@@ -163,6 +180,9 @@ func (l *list) readAll(ctx, fetching context.Context) (seen *seen, err error) {
 	defer func() { span.End(err) }()
 	fetching = tracing.Below(fetching, span)
 	if seen, err = l.read(ctx, fetching); err == nil {
+		seen, err = l.checkClock(ctx, fetching, seen)
+	}
+	if err == nil {
 		err = l.catchUp(ctx, fetching, seen)
 	}
 	span.Count("dealhouse.pages", l.run.record.Totals.Pages)
@@ -195,7 +215,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 func (l *list) startOver(ctx context.Context) error {
 	r := l.run
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
-	r.checkpoint, r.surplus, l.place = nil, 0, nil
+	r.checkpoint, r.surplus, r.resumed, l.place = nil, 0, false, nil
 	dropped := r.writer().DropStaging(ctx)
 	if l.session.job.DryRun {
 		return dropped
@@ -215,8 +235,11 @@ func (l *list) stage(ctx context.Context, f filled) error {
 	if err := r.keep(ctx, f.refused, f.batch); err != nil || s.job.DryRun || r.Stream.Kind != catalog.Walk || f.next == "" {
 		return err
 	}
-	l.place = &warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, Next: f.next, Batch: f.number,
-		Totals: r.refused.of(f.totals)}
+	if s.job.Client.HasKey(f.next) { // it is not stored, so a killed walk begins anew
+		return nil
+	}
+	l.place = &warehouse.Checkpoint{RunID: r.ID, StartedAt: r.StartedAt, Origin: s.job.Client.Identity(),
+		Next: f.next, Batch: f.number, Totals: r.refused.of(f.totals)}
 	few := l.place.Totals.Staged < l.placed+uint64(s.job.BatchRows)
 	if r.checkpoint != nil && few && s.local().Sub(l.placedAt) < placeEvery {
 		return nil

@@ -66,7 +66,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 			.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300),
 		pages: counter("dealhouse_pages_total", "Pages read, also by runs that failed later."),
 		trips: counter("dealhouse_guard_trips_total",
-			"Runs that a guard stopped before they changed anything: too many deletes, or too many rejects.", "guard"),
+			"Runs in which a guard stopped too many deletes, or that it stopped whole because of too many rejects or because another service answered.", "guard"),
 		unknown: counter("dealhouse_unknown_fields_total",
 			"Values of fields that dealhouse does not know; they are kept in _extra."),
 		ignored: counter("dealhouse_filter_ignored_total",
@@ -95,7 +95,7 @@ func NewMetrics(reg prometheus.Registerer, clock func() time.Time) *Metrics {
 var (
 	countedOutcomes = []string{warehouse.OutcomeSuccess, warehouse.OutcomeIncomplete, warehouse.OutcomeFailed,
 		warehouse.OutcomeGuarded, warehouse.OutcomeStopped}
-	guards = []string{GuardDeletes, GuardRejects}
+	guards = []string{GuardDeletes, GuardRejects, GuardService}
 )
 
 // counters returns the counters that are labelled with account and stream alone, and that every stream has.
@@ -187,6 +187,10 @@ func (m *Metrics) ended(job Job, record warehouse.RunRecord, err error, started,
 	}
 	if record.Mode == warehouse.ModeBackfill {
 		return // somebody asked for it, and it says nothing about the freshness of the stream
+	}
+	m.standing.ended(record)
+	if record.LoadedAll() {
+		m.standing.looked(record)
 	}
 	switch record.Outcome {
 	case warehouse.OutcomeSuccess:

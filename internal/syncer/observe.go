@@ -31,7 +31,7 @@ func (s *session) observed(ctx context.Context, do func() error) error {
 	if ended.Outcome == warehouse.OutcomeRunning {
 		ended.Outcome = warehouse.OutcomeSuccess
 		if err != nil {
-			ended.Outcome = outcome(ctx, err)
+			s.fail(ctx, &ended, err)
 		}
 	}
 	if err != nil && ended.Error == "" {

@@ -168,7 +168,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 			job.InitialFrom = x.Now().AddDate(-1, 0, 0) // a backfill, which stages in its own way
 			key := job.Stream.KeyColumn()
 			alter := func(change string) {
-				if err := w.Conn().Exec(t.Context(), "ALTER TABLE "+stagingOf(stream)+" "+change); err != nil {
+				if err := w.Conn().Exec(t.Context(), "ALTER TABLE "+stream+"_staging"+" "+change); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -215,7 +215,7 @@ func TestPoisonAndCheckpoint(t *testing.T) {
 	options := smallWorld()
 	options.Settings.PageSize = 10
 	x, w := serve(t, options), open(t)
-	if err := w.Conn().Exec(t.Context(), "ALTER TABLE products_2_staging ADD CONSTRAINT taste CHECK sipHash64(product_key) % 8 != 0"); err != nil {
+	if err := w.Conn().Exec(t.Context(), "ALTER TABLE products_staging ADD CONSTRAINT taste CHECK sipHash64(product_key) % 8 != 0"); err != nil {
 		t.Fatal(err)
 	}
 	job := x.jobs(t, "acme", "products")[0]

@@ -56,6 +56,7 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 		empty <- decode.NewBatch(r.run.Stream)
 	}
 	s := newSeen()
+	s.shown = r.session.shown
 	group.Go(func() error {
 		defer close(full)
 		return Contain(func() error {
@@ -126,13 +127,13 @@ func (d *pager) page(page *dealapi.Page) (span, error) {
 		}
 	}
 	s, r := d.reader.session, d.reader.run
-	d.seen.addPage(page)
+	d.seen.addPage(page, s.early(page))
 	if page.Number == 1 {
 		s.metrics.compareClocks(r, page)
 	}
 	s.metrics.page(r)
 	// No two pages have the same time of reading, so of two reads of one record, one is always the later.
-	d.fetched = max(d.fetched+1, s.now(page.SentAt).UnixMicro())
+	d.fetched = max(d.fetched+1, s.now(page.SentAt.Add(-page.Age)).UnixMicro())
 	from := d.batch.Len()
 	totals := &r.record.Totals
 	totals.Bytes += uint64(page.Bytes)
@@ -161,8 +162,12 @@ func (d *pager) flush(last bool) error {
 	if d.reader.strict && 2*d.seen.outside > d.seen.rows {
 		return errUnfiltered
 	}
+	next := d.next
+	if d.seen.doubt+d.seen.stale != "" || d.seen.early > 0 {
+		next = "" // a walk does not continue behind a page that is not whole: the next run would take the list for whole
+	}
 	select {
-	case d.full <- filled{batch: d.batch, next: d.next, last: last, totals: d.reader.run.record.Totals}:
+	case d.full <- filled{batch: d.batch, next: next, last: last, totals: d.reader.run.record.Totals}:
 		d.batch = nil
 		return nil
 	case <-d.staging.Done():

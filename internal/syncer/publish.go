@@ -16,6 +16,7 @@ type publication struct {
 	scope     warehouse.Scope   // what it means if a row is not staged
 	checks    []check           // in the order in which they run
 	watermark time.Time         // to store; of a stream that has one
+	corrected bool              // the stored watermark was never true
 	state     map[string]string // stored with the publication (warehouse.Intent)
 	last      bool              // the last publication of the session
 }
@@ -75,6 +76,14 @@ func (p publication) compare(ctx context.Context) (changes warehouse.Changes, er
 	}
 	r.record.Changes = changes
 	r.record.Duplicates = r.record.Totals.Staged - min(changes.Distinct, r.record.Totals.Staged)
+	if r.record.Duplicates > 0 {
+		if r.record.Clashes, err = r.writer().Clashes(ctx, r.resumed); err != nil {
+			return changes, err
+		}
+	}
+	if r.record.Clashes.Keys > 0 {
+		r.warn(r.record.Clashes.Words(r.Stream))
+	}
 	for _, look := range p.checks {
 		if err := look(ctx, &changes); err != nil {
 			return changes, err
@@ -88,15 +97,24 @@ func (p publication) compare(ctx context.Context) (changes warehouse.Changes, er
 // warehouse carries it out, whatever happens.
 func (p publication) intent(mergedAt time.Time, prepared warehouse.Prepared) warehouse.Intent {
 	r := p.run
-	if r.Stream.Kind == catalog.Incremental {
+	if r.Stream.Kind == catalog.Incremental && r.gap == "" {
 		r.record.Watermark = p.watermark
 	}
 	r.record.FinishedAt, r.record.Outcome, r.publishing = mergedAt, warehouse.OutcomeSuccess, true
-	if err := r.incomplete(); err != nil {
-		r.record.Outcome, r.record.Error = warehouse.OutcomeIncomplete, err.Error()
+	if err := r.leftOpen(); err != nil {
+		r.session.fail(context.Background(), &r.record, err)
 	}
-	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Record: r.record,
-		State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside, Ended: r.published}
+	if s := r.session; s.identity != "" && s.identity != s.lease.Origin() {
+		if p.state == nil {
+			p.state = map[string]string{}
+		}
+		p.state[warehouse.StateOrigin] = s.identity
+	}
+	if r.held != nil {
+		delete(p.state, warehouse.StateScope) // rows that are outside of it stay
+	}
+	return warehouse.Intent{RunID: r.ID, MergedAt: mergedAt, Watermark: r.record.Watermark, Corrected: p.corrected,
+		Record: r.record, State: p.state, Prepared: prepared, Last: p.last, Beside: r.beside, Ended: r.published}
 }
 
 // published moves the end of the run from the time at which it began to publish to now, and returns it. If the local

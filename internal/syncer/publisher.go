@@ -3,7 +3,6 @@ package syncer
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -157,6 +156,7 @@ func (b *backfill) sum(r warehouse.RunRecord) {
 	all.Changes.Add(r.Changes)
 	all.Written.Add(r.Written)
 	all.Duplicates += r.Duplicates
+	all.Clashes.Add(r.Clashes)
 	all.Watermark, all.RunID, all.ServerTime = r.Watermark, r.RunID, r.ServerTime
 }
 
@@ -178,11 +178,19 @@ func (b *backfill) after(u *bundle) (progressState, publication, error) {
 		return state, p, nil
 	}
 	p.state[b.name] = ""
+	// What is older than the first load is there once a backfill has read all that lies between.
+	from, known := b.session.lease.LoadedFrom()
+	if b.name == initialBackfill || known && state.From.Before(from) && !state.To.Before(from) {
+		p.state[warehouse.StateFrom] = state.From.Format(time.RFC3339Nano)
+	}
 	if b.name == initialBackfill {
 		read := &seen{newest: state.Newest, serverStart: state.ServerStart,
 			took: b.session.now(b.session.local()).Sub(state.BegunAt)}
 		p.watermark = read.watermark(b.watermark, b.session.job.overlap()) // syncer-3
-		maps.Copy(p.state, b.origin)
+		if b.publisher.seen.noDate {
+			return state, p, nil
+		}
+		p.state[warehouse.StateClock], err = clockState(warehouse.ServiceClock{Date: state.ServerStart, At: state.BegunAt})
 	}
-	return state, p, nil
+	return state, p, err
 }

@@ -98,7 +98,7 @@ func TestReferencesKilledChild(t *testing.T) {
 		t.Errorf("%s live offers, %s were listed", n, one(t, w, want))
 	}
 	if life == len(deaths()) {
-		jobs[0].AllowMassDelete = true
+		jobs[0].NewService = true // each life has an address of its own, and none of the first offers is left
 		syncAll(t, w, jobs[:1])
 		checkTruth(t, w, x, "acme", "cashback_offers")
 		checkTidy(t, w, "acme", "cashback_offers")

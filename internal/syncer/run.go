@@ -22,9 +22,12 @@ type run struct {
 	beside     bool                  // it does not read the stream's list: the checkpoint of a walk is another run's
 	checkpoint *warehouse.Checkpoint // of a walk: where the next run can continue
 	surplus    uint64                // rows that were staged after the checkpoint, and are read again
+	resumed    bool                  // it continues a walk: its pages may be hours apart
 	batches    int                   // staged so far, over all attempts (syncer-5)
 	refused    refused               // not yet in the record
+	unused     bool                  // nothing that it read was loaded
 	gap        string                // why rows may have been missed; "" when none were
+	held       *GuardError           // why deletions wait for consent; nil: none do
 	publishing bool                  // the intent may be durable: from here on the run is finished, never discarded
 	unstage    unstage               // what becomes of the staged rows if the run fails
 }
@@ -86,27 +89,41 @@ func (r *run) begin(ctx context.Context) error {
 // warn adds to the run's record; its caller tells the user.
 func (r *run) warn(text string) { r.record.Warnings = append(r.record.Warnings, text) }
 
-// incomplete returns the error of a run that is published but may have missed rows, nil if it missed none.
-func (r *run) incomplete() error {
-	if r.gap == "" {
-		return nil
+// leftOpen returns the error of a run that is published but may have missed rows, or did not delete what is gone. It
+// returns nil if the run did everything.
+func (r *run) leftOpen() error {
+	switch {
+	case r.held != nil:
+		return r.held
+	case r.gap != "":
+		return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap, Unused: r.unused}
 	}
-	return &IncompleteError{Account: r.Account, Stream: r.Stream.Name, Reason: r.gap}
+	return nil
+}
+
+// isLoaded reports whether an error is one of leftOpen.
+func isLoaded(err error) bool {
+	guard, held := errors.AsType[*GuardError](err)
+	_, incomplete := errors.AsType[*IncompleteError](err)
+	return incomplete || held && guard.Loaded
 }
 
 // abandon records a failed run, and lets its source drop what it staged.
 func (r *run) abandon(ctx context.Context, cause error) error {
 	s := r.session
-	r.record.Outcome = outcome(ctx, cause)
+	s.fail(ctx, &r.record, cause)
+	r.record.Totals.Retries += retriesOf(cause)
 	if !r.publishing {
 		r.recordUnchanged()
 	}
 	if guard, ok := errors.AsType[*GuardError](cause); ok {
 		r.record.WouldDelete = guard.Deletes
+	} else if !r.publishing {
+		r.record.WouldDelete = 0
 	}
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
-	r.record.Error, r.record.FinishedAt = cause.Error(), s.now(s.local())
+	r.record.FinishedAt = s.now(s.local())
 	err := r.save(ctx)
 	lost := errors.Is(cause, warehouse.ErrLeaseLost)
 	if r.publishing && !lost {
@@ -124,6 +141,14 @@ func (r *run) recordUnchanged() {
 			c.Updated, c.Deleted))
 	}
 	r.record.Changes = warehouse.Changes{}
+}
+
+// fail records with what a run has ended, and why. ctx is the context of the run.
+func (s *session) fail(ctx context.Context, r *warehouse.RunRecord, err error) {
+	r.Outcome, r.Error, r.Cause = outcome(ctx, err), err.Error(), ""
+	if r.Outcome != warehouse.OutcomeStopped {
+		r.Cause = cause(err, s.job.Client.Origin())
+	}
 }
 
 // outcome returns the outcome of a run that ended with an error. ctx is the context of the run.

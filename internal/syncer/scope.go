@@ -196,11 +196,16 @@ func (l *list) checkScope() error {
 // scopeState adds the scope to the state that is stored once a list was read to its end.
 func (l *list) scopeState() {
 	if now := l.run.record.Scope; now != l.session.lease.Scope() {
-		if l.state == nil {
-			l.state = map[string]string{}
-		}
-		l.state[warehouse.StateScope] = now
+		l.setState(warehouse.StateScope, now)
 	}
+}
+
+// setState adds to the state that is stored when what is read is published.
+func (l *list) setState(name, value string) {
+	if l.state == nil {
+		l.state = map[string]string{}
+	}
+	l.state[name] = value
 }
 
 // checkOutside is a check: it warns about rows that leave the scope, with their number.

@@ -162,7 +162,6 @@ func stepOf(query string) string {
 		most = 4
 	}
 	step := strings.Join(words[:min(most, len(words))], " ")
-	step = strings.Replace(step, "_2_staging", "_staging", 1) // as that of other streams
 	for _, own := range []string{"_changes", "_delta", "_moves"} {
 		if head, tail, found := strings.Cut(step, own+"_"); found {
 			_, tail, _ = strings.Cut(tail, " ")

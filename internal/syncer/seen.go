@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -19,21 +20,32 @@ type seen struct {
 	begun       time.Time // local time then
 	took        time.Duration
 	noDate      bool
-	newest      int64 // newest updatedAt, in milliseconds
-	fresh       int64 // newest updatedAt that is not in the future, in milliseconds
+	early       time.Duration // by how much the answers are dated before what the service's clock has shown
+	behind      time.Duration // by how much the answers may be older than the service's present
+	stale       string        // why the answers are older than what is known; "" if they are not
+	shown       time.Time     // up to which the service's clock is known to have been
+	reached     time.Time     // the latest that it showed in this run
+	foretold    int           // rows that an early answer of a copy that is behind could not have
+	newest      int64         // newest updatedAt that the clock has reached, in milliseconds
+	ahead       bool          // a row is dated later
+	fresh       int64         // newest updatedAt that is not in the future, in milliseconds
 	pages       int
 	reread      int    // pages of them that were read to mend the chain
 	gap         string // why rows may have been missed; "" when none were (syncer-11)
 	still       bool   // what is not on the pages was not in the list: one moment, or the order of ids
 	ordered     bool   // the cursors are the ids of the next items
 	rising      bool   // what changes moves to where it is read later: the oldest changes come first
+	doubt       string // what the service sent that says that a list is not whole; "" if nothing did
+	notice      string // what it said about itself, which may or may not concern a list
+	short       string // by its own count, a list that was asked for by time has more rows than were read; "" if not
+	shortOf     uint64 // that count
 	unsure      bool   // what is not on the pages may still be in the list
 	rows        int    // rows with an updatedAt
 	outside     int    // rows of them that the date filter should have left out
 	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
 	unknown     map[string]int
+	members     map[string]bool // of envelopes, that are not understood
 	carried     carried
-	resumed     bool                       // its beginning was read by an earlier run
 	chains      int                        // lists that were read
 	chained     int                        // pages of these lists
 	leftOut     int                        // rows from outside of the scope
@@ -41,15 +53,15 @@ type seen struct {
 }
 
 func newSeen() *seen {
-	return &seen{unknown: map[string]int{}, strangers: map[string]map[string]bool{}}
+	return &seen{unknown: map[string]int{}, members: map[string]bool{}, strangers: map[string]map[string]bool{}}
 }
 
 // add adds what another chain saw, except for its clock.
 func (s *seen) add(o *seen) {
 	s.noDate = s.noDate || o.noDate
-	s.took = max(s.took, o.took)
+	s.took, s.behind = max(s.took, o.took), max(s.behind, o.behind)
 	s.reread += o.reread
-	s.newest = max(s.newest, o.newest)
+	s.newest, s.ahead = max(s.newest, o.newest), s.ahead || o.ahead
 	s.rows += o.rows
 	s.outside += o.outside
 	s.future += o.future
@@ -78,19 +90,61 @@ func (s *seen) unnamed(fields map[string]int) {
 // that it read too long. The Date header need not show this, because it can be ahead of the clock of updatedAt.
 func (s *seen) watermark(old time.Time, overlap time.Duration) time.Time {
 	slack := max(0, s.took-overlap)
-	next := time.UnixMilli(min(s.newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
-	if s.gap != "" || s.newest == 0 || next.Before(old) {
+	newest := s.newest
+	if newest == 0 && s.ahead { // all rows are dated ahead
+		newest = s.serverStart.UnixMilli()
+	}
+	next := time.UnixMilli(min(newest-slack.Milliseconds(), s.serverStart.UnixMilli())).UTC()
+	if s.gap != "" || newest == 0 || next.Before(old) {
 		return old
 	}
 	return next
 }
 
 // addPage takes in a page: the service's time, from the first one, and how long the reading takes.
-func (s *seen) addPage(page *dealapi.Page) {
+// An answer that is older than one before it makes the list one that is not whole.
+func (s *seen) addPage(page *dealapi.Page, early time.Duration) {
 	if s.pages++; s.pages == 1 {
 		s.setClock(page)
 	}
+	latest := page.ServerTime.Add(page.ReceivedAt.Sub(page.SentAt))
+	if by := s.reached.Sub(latest); !page.ServerTime.IsZero() && by > clockStep {
+		s.stale = cmp.Or(s.stale, fmt.Sprintf("an answer is of %s, and one before it was of %s", stamp(latest), stamp(s.reached)))
+		s.behind = max(s.behind, by)
+	}
+	s.early, s.behind = max(s.early, early), max(s.behind, early, page.Age)
+	if page.ServerTime.After(s.reached) {
+		s.reached = page.ServerTime
+	}
 	s.took = page.ReceivedAt.Sub(s.begun)
+	s.doubt, s.notice = cmp.Or(s.doubt, page.Doubt), cmp.Or(s.notice, page.Notice)
+	for _, name := range page.Members {
+		if len(s.members) < mostUnknown {
+			s.members[name] = true
+		}
+	}
+}
+
+// count compares the records of a chain with the service's own count of them. If a part of the list was asked for, the
+// count may be that of all of it.
+func (s *seen) count(c *chain) {
+	if c.swept || c.total <= int64(c.listed) || c.pager.filter != nil {
+		return
+	}
+	text := fmt.Sprintf("it counts %d records and lists %d", c.total, c.listed)
+	if c.pager.whole() == (timeRange{}) {
+		s.doubt = cmp.Or(s.doubt, text)
+		return
+	}
+	s.short, s.shortOf = text, uint64(c.total)
+}
+
+// notWhole is why a list is not whole whose answers were.
+func notWhole(doubt string) string {
+	if doubt == "" {
+		return ""
+	}
+	return "the service says of its own list that it is not whole: " + doubt
 }
 
 // setClock learns the service's time from the first page.
@@ -103,13 +157,14 @@ func (s *seen) setClock(first *dealapi.Page) {
 }
 
 // latest returns the time of the service's clock at a local time after the first page, and one second more, because
-// the Date header has only whole seconds: no row that was read by then changed later. It returns zero if the
+// the Date header has only whole seconds: no row that was read by then changed later. If the answers are old, it is the
+// time that is known from others. It returns zero if the
 // service sends no Date header.
 func (s *seen) latest(local time.Time) time.Time {
 	if s.noDate || s.serverStart.IsZero() {
 		return time.Time{}
 	}
-	return s.serverStart.Add(max(local.Sub(s.begun), 0)).Add(time.Second)
+	return s.serverStart.Add(max(local.Sub(s.begun), 0) + s.behind + time.Second)
 }
 
 // addChain adds the result of a chain. Chains that are read one after the other come from different moments.
@@ -117,7 +172,8 @@ func (s *seen) addChain(c *chain) {
 	s.chains++
 	first, onePage := s.chains == 1, s.pages-s.chained == 1
 	s.chained = s.pages
-	s.gap, s.fresh, s.reread = cmp.Or(s.gap, c.gap), max(s.fresh, c.newest), s.reread+c.reread
+	s.count(c)
+	s.gap, s.fresh, s.reread = cmp.Or(s.gap, c.gap, s.stale, notWhole(s.doubt)), max(s.fresh, c.newest), s.reread+c.reread
 	s.still = first && (onePage || c.twice || c.kind == cursorNext && c.order.byID())
 	s.ordered = (first || s.ordered) && (onePage || c.kind == cursorNext)
 	s.rising = first && (c.swept || c.kind == cursorNext && c.order.byTime() && c.reread == 0)
@@ -148,12 +204,24 @@ func (s *seen) addBatch(b *decode.Batch, after, before time.Time) {
 	if !before.IsZero() {
 		highest = before.UnixMilli()
 	}
+	reached := s.reached.Add(clockSlack).UnixMilli()
+	if s.noDate {
+		reached = s.begun.Add(s.took).UnixMilli()
+	}
+	foretold := s.serverStart.Add(s.shown.Sub(s.serverStart) / 2).UnixMilli() // the two clocks may differ by a part of it
 	for row, ms := range b.Columns[i].Ints {
 		if !b.Present(i, row) {
 			continue
 		}
 		s.rows++
-		s.newest = max(s.newest, ms)
+		if ms <= reached {
+			s.newest = max(s.newest, ms)
+		} else {
+			s.ahead = true
+		}
+		if s.early > 0 && ms > foretold && ms <= s.shown.Add(clockSlack).UnixMilli() {
+			s.foretold++
+		}
 		if ms < lower && !after.IsZero() || ms > highest {
 			s.outside++
 		}

@@ -21,14 +21,19 @@ type session struct {
 	clock   time.Time // local time then, to carry the warehouse's clock forward
 	run     *run      // the run that the caller gets the record of
 	meter   *meter    // of the windows, where the stream is read in windows
-	lost    bool      // the lease was lost before: a walk has left its rows to the worker that has it now
-	unclean bool      // something is left to clean up, from this session or one before it
+	known   warehouse.ServiceClock
+	shown   time.Time // up to which the service's clock is known to have been; zero: nothing is known
+	// identity is that of the service (dealapi.Client.Identity), once it is known to be the one whose rows are loaded.
+	identity string
+	lost     bool // the lease was lost before: a walk has left its rows to the worker that has it now
+	unclean  bool // something is left to clean up, from this session or one before it
 }
 
 // work is what is done under the lease.
 type work func(context.Context) error
 
 func (s *Syncer) newSession(job Job) *session {
+	job.Full = job.Full || job.NewService
 	x := &session{tools: s.tools, job: job}
 	x.log = s.log.With("account", job.Account, "stream", job.Stream.Name)
 	x.run = x.newRun(warehouse.Run{})
@@ -175,7 +180,10 @@ func (s *session) recording(ctx context.Context, limit time.Duration, do work) e
 		ctx = limited
 	}
 	err := overdue(ctx, Contain(func() error { return do(ctx) }))
-	if _, published := errors.AsType[*IncompleteError](err); published || err == nil {
+	if late, is := errors.AsType[*DeadlineError](err); is {
+		late.Pages, late.Read = r.record.Totals.Pages, r.record.Totals.Read
+	}
+	if err == nil || isLoaded(err) {
 		s.unclean = false
 		return err
 	}
@@ -190,7 +198,7 @@ func (s *session) conclude(ctx context.Context, err error) {
 	switch {
 	case err != nil:
 		if record.Outcome == warehouse.OutcomeRunning {
-			record.Outcome, record.Error = outcome(ctx, err), err.Error()
+			s.fail(ctx, record, err)
 		}
 		s.report(PhaseFailed)
 		return

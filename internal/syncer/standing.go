@@ -22,15 +22,17 @@ type standing struct {
 	ahead   time.Duration            // how far the warehouse's clock is
 
 	lastSuccess, lastAttempt, lastFailure, watermark, lag, lookAge, live, waiting, scope *prometheus.Desc
+	lastRun, lastRead, lastRejected                                                      *prometheus.Desc
 }
 
 // position is the state of one stream.
 type position struct {
 	success, attempt, failure, watermark time.Time
-	looked                               time.Time // when the last run that succeeded began
+	looked                               time.Time // when the last run that loaded all began
 	rows                                 uint64
 	waiting                              uint64
 	scope                                string // of the last complete list (catalog.Scope.Encode)
+	last                                 warehouse.EndedRun
 }
 
 func newStanding(clock func() time.Time) *standing {
@@ -42,6 +44,12 @@ func newStanding(clock func() time.Time) *standing {
 		nil)
 	return &standing{
 		scope: scope,
+		lastRun: prometheus.NewDesc("dealhouse_last_run_info",
+			"Always 1; the labels say how the last run ended, unless a signal stopped it, and which guard stopped it. Absent before the first.",
+			[]string{"account", "stream", "outcome", "guard"}, nil),
+		lastRead: desc("dealhouse_last_run_records_read", "Records that this run read."),
+		lastRejected: desc("dealhouse_last_run_records_rejected",
+			"Values and records of this run that could not be loaded as they were sent."),
 		clock: clock, streams: map[warehouse.StreamID]*position{}, offsets: map[string]time.Duration{},
 		lastSuccess: desc("dealhouse_last_success_timestamp_seconds",
 			"When the last successful run ended; 0 before the first."),
@@ -56,14 +64,14 @@ func newStanding(clock func() time.Time) *standing {
 			"Time since the last successful run began: all changes before that moment are loaded. Absent before the first."),
 		live: desc("dealhouse_live_rows", "Rows that readers see."),
 		waiting: desc("dealhouse_waiting_deletes",
-			"Rows that the last complete list no longer had, and that are deleted only once that is confirmed."),
+			"Rows that the last complete list no longer had, and that are deleted only once that is confirmed or agreed to."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (s *standing) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.lastSuccess, s.lastAttempt, s.lastFailure, s.watermark, s.lag, s.lookAge,
-		s.live, s.waiting, s.scope} {
+		s.live, s.waiting, s.scope, s.lastRun, s.lastRead, s.lastRejected} {
 		out <- d
 	}
 }
@@ -82,6 +90,12 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 		send(s.lastFailure, unix(p.failure))
 		send(s.live, float64(p.rows))
 		send(s.waiting, float64(p.waiting))
+		if p.last.StartedAt != nil {
+			out <- prometheus.MustNewConstMetric(s.lastRun, prometheus.GaugeValue, 1, id.Account, id.Stream, p.last.Outcome,
+				guardOf(p.last))
+			send(s.lastRead, float64(p.last.Read))
+			send(s.lastRejected, float64(p.last.Rejected))
+		}
 		if scope, err := catalog.ParseScope(p.scope); err == nil && len(scope) > 0 {
 			out <- prometheus.MustNewConstMetric(s.scope, prometheus.GaugeValue, 1, id.Account, id.Stream, scope.Brief())
 		}
@@ -91,10 +105,24 @@ func (s *standing) Collect(out chan<- prometheus.Metric) {
 		if incremental(id.Stream) {
 			send(s.watermark, unix(p.watermark))
 		}
-		if !p.watermark.IsZero() {
-			send(s.lag, max(0, now.Add(s.offsets[id.Account]).Sub(p.watermark).Seconds()))
+		lag := now.Add(s.offsets[id.Account]).Sub(p.watermark)
+		if !p.watermark.IsZero() && lag > -clockStep { // else the watermark was never true, and the lag is not known
+			send(s.lag, max(0, lag.Seconds()))
 		}
 	}
+}
+
+// guardOf returns the guard that stopped a run; "": none did.
+func guardOf(r warehouse.EndedRun) string {
+	switch {
+	case r.Outcome != warehouse.OutcomeGuarded:
+		return ""
+	case r.WouldDelete > 0:
+		return GuardDeletes
+	case r.Rejected == 0:
+		return GuardService
+	}
+	return GuardRejects
 }
 
 func incremental(stream string) bool {
@@ -154,6 +182,7 @@ func (s *standing) observe(w warehouse.StreamStatus) {
 		}
 	}
 	p.rows, p.waiting, p.scope = w.Rows, w.Waiting, w.Scope
+	p.end(w.Ended)
 	s.ahead = w.Now.Sub(s.clock())
 }
 
@@ -161,6 +190,23 @@ func (s *standing) attempted(account, stream string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	forward(&s.of(account, stream).attempt, at)
+}
+
+// ended takes over how a run of this process ended.
+func (s *standing) ended(r warehouse.RunRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Outcome != warehouse.OutcomeStopped && !r.StartedAt.IsZero() {
+		s.of(r.Account, r.Stream).end(warehouse.EndedRun{StartedAt: &r.StartedAt, Outcome: r.Outcome, Read: r.Totals.Read,
+			Rejected: r.Totals.Rejected, WouldDelete: r.WouldDelete})
+	}
+}
+
+// end takes over how a run ended, unless a later one is known.
+func (p *position) end(r warehouse.EndedRun) {
+	if r.StartedAt != nil && (p.last.StartedAt == nil || !r.StartedAt.Before(*p.last.StartedAt)) {
+		p.last = r
+	}
 }
 
 func (s *standing) failed(account, stream string, at time.Time) {
@@ -172,9 +218,14 @@ func (s *standing) failed(account, stream string, at time.Time) {
 func (s *standing) succeeded(r warehouse.RunRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.of(r.Account, r.Stream)
-	forward(&p.success, r.FinishedAt)
-	forward(&p.looked, r.StartedAt)
+	forward(&s.of(r.Account, r.Stream).success, r.FinishedAt)
+}
+
+// looked takes over when a run began that has loaded all that there was.
+func (s *standing) looked(r warehouse.RunRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	forward(&s.of(r.Account, r.Stream).looked, r.StartedAt)
 }
 
 // published takes over what a run has changed.
@@ -189,7 +240,9 @@ func (s *standing) published(r warehouse.RunRecord) {
 			p.scope = r.Scope
 		}
 	}
-	forward(&p.watermark, r.Watermark)
+	if !r.Watermark.IsZero() { // it may have been brought back
+		p.watermark = r.Watermark
+	}
 }
 
 func (s *standing) offset(account string, d time.Duration) {

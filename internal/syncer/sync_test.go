@@ -193,8 +193,8 @@ func TestMassDeleteIsStopped(t *testing.T) {
 			t.Fatalf("%s: %v, outcome %s", shrunk, err, record.Outcome)
 		}
 		said := strings.Join(record.Warnings, "\n")
-		if want := fmt.Sprintf("deleted %d", 3-strings.Count(shrunk, "id")); record.Changes.Any() ||
-			!strings.Contains(said, "nothing was changed") || !strings.Contains(said, want) {
+		if want := fmt.Sprintf("%d rows that would be gone stay", 3-strings.Count(shrunk, "id")); record.Changes.Any() ||
+			!strings.Contains(said, "nothing was deleted") || !strings.Contains(said, want) {
 			t.Errorf("%s: it changed %+v and says %q", shrunk, record.Changes, said)
 		}
 		if n := one(t, w, "SELECT sum(deleted) FROM sync_runs"); n != "0" {

@@ -16,7 +16,7 @@ import (
 // leftovers counts the rows in the staging table of products.
 func leftovers(t *testing.T, w *warehouse.Warehouse) string {
 	t.Helper()
-	return one(t, w, "SELECT count() FROM products_2_staging")
+	return one(t, w, "SELECT count() FROM products_staging")
 }
 
 // stopped runs the job and tells it to stop when it reaches the phase.
@@ -61,7 +61,7 @@ func TestStoppedWalk(t *testing.T) {
 					if err == nil || first.Outcome != warehouse.OutcomeStopped {
 						t.Fatalf("%v, outcome %s", err, first.Outcome)
 					}
-					if n := one(t, w, "SELECT count() FROM products_2_staging"); n != fmt.Sprint(first.Totals.Staged) {
+					if n := one(t, w, "SELECT count() FROM products_staging"); n != fmt.Sprint(first.Totals.Staged) {
 						t.Errorf("%s rows of %d are staged: what was in hand is lost", n, first.Totals.Staged)
 					}
 					dry := job

@@ -126,30 +126,23 @@ FROM sync_state_log FINAL WHERE name = 'lease' AND value != '' AND account = {ac
 	}
 }
 
-// checkTidy wants nothing left behind by any run of the account: no staged rows, no tables, no state but a watermark.
+// checkTidy wants nothing left behind by any run of the account: no staged rows, no tables, no state but a watermark
+// and what is known of the service's clock.
 // In a wide sample it calls checkDerived, which costs as much as a run; otherwise tests call that at their end.
 func checkTidy(t *testing.T, w *warehouse.Warehouse, account, stream string) {
 	t.Helper()
-	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + stagingOf(stream)
+	staged := "SELECT toString(run_id) AS id, '" + stream + "_staging' AS place FROM " + stream + "_staging"
 	left := one(t, w, "SELECT groupArray(DISTINCT (place, id)) FROM ("+staged+" UNION ALL "+
 		"SELECT replaceRegexpOne(extract(name, '_([0-9a-f]{32})$'), '^(.{8})(.{4})(.{4})(.{4})(.{12})$', '\\1-\\2-\\3-\\4-\\5'), name "+
 		"FROM system.tables WHERE database = currentDatabase() AND match(name, '_(delta|changes|changed|moves)_[0-9a-f]{32}')) WHERE id IN "+
 		"(SELECT toString(run_id) FROM sync_runs_log WHERE account = '"+account+"' AND stream = '"+stream+"')")
-	state := one(t, w, fmt.Sprintf("SELECT groupArray((name, value)) FROM sync_state WHERE account = '%s' AND stream = '%s' AND name NOT IN ('watermark', 'origin', 'derived')", account, stream))
+	state := one(t, w, fmt.Sprintf("SELECT groupArray((name, value)) FROM sync_state WHERE account = '%s' AND stream = '%s' AND name NOT IN ('watermark', 'origin', 'clock', 'loaded_from', 'derived')", account, stream))
 	if left != "[]" || state != "[]" {
 		t.Errorf("left behind by %s of %s: %s, in the state: %s", stream, account, left, state)
 	}
 	if enginetest.Wide() {
 		checkDerived(t, w, account, stream)
 	}
-}
-
-// stagingOf returns the staging table of a stream: streams that are stored in a second way have another name for it.
-func stagingOf(stream string) string {
-	if s, err := catalog.Find(stream); err == nil && (s.OrderedBy != "" || s.Child != nil) {
-		stream += "_2"
-	}
-	return stream + "_staging"
 }
 
 // checkDerived wants each table that is derived from the stream's rows to be as if it were made anew.

@@ -1,20 +1,55 @@
 package warehouse
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+
+	"dealhouse/internal/catalog"
+)
+
+// selectNewest reads the live rows with the highest updatedAt.
+func (x script) selectNewest(limit int) string {
+	return x.render(`SELECT toString($key), $updated AS updated, $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})
+FROM $latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+ORDER BY updated DESC, $key
+LIMIT $limit`, parts{"updated": updatedAt(x.Stream), "limit": strconv.Itoa(limit)})
+}
+
+// countAlike counts the live rows of which the run has read a row with the same key and two thirds of their values.
+func (x script) countAlike() string {
+	var staged, stored, same []string
+	for i, f := range x.Stream.Fields {
+		if !f.Key {
+			staged, stored = append(staged, fromWire(x.Stream.Fields, i)+" AS "+f.Column+"_read"), append(stored, f.Column)
+			same = append(same, "(s."+f.Column+"_read <=> l."+f.Column+")")
+		}
+	}
+	return x.render(`SELECT uniqExact($key)
+FROM (SELECT $key, $staged FROM $staging WHERE run_id = {run:UUID}) AS s
+INNER JOIN (SELECT $key, $stored FROM $latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.$key = l.$key
+WHERE 3 * ($same) >= 2 * $fields`, parts{"staged": strings.Join(staged, ", "), "stored": strings.Join(stored, ", "),
+		"same": strings.Join(same, " + "), "fields": strconv.Itoa(len(same))})
+}
+
+// updatedAt is the updatedAt of a row of a stream in milliseconds, 0 if there is none.
+func updatedAt(s *catalog.Stream) string {
+	i := s.VersionField()
+	if i < 0 {
+		return "toInt64(0)"
+	}
+	return "ifNull(toUnixTimestamp64Milli(" + s.Fields[i].Column + "), 0)"
+}
 
 // selectPlannedDeletes picks random rows among those that the plan deletes.
 func (x script) selectPlannedDeletes(limit int) string {
-	updated := "toInt64(0)"
-	if i := x.Stream.VersionField(); i >= 0 {
-		updated = "ifNull(toUnixTimestamp64Milli(" + x.Stream.Fields[i].Column + "), 0)"
-	}
 	inside := ""
 	if len(x.Within) > 0 {
 		inside = " AND $key NOT IN (" + x.selectOutside() + ")"
 	}
 	return x.render(`SELECT toString($key), $updated, $filtered FROM $latest FINAL
 WHERE account = {account:String} AND $stored`,
-		parts{"updated": updated, "filtered": filtered(x.Stream, x.Within),
+		parts{"updated": updatedAt(x.Stream), "filtered": filtered(x.Stream, x.Within),
 			"stored": x.stored(x.render("$gone AND $key IN (SELECT $key FROM $changes WHERE $gone$inside ORDER BY cityHash64($key, $run) LIMIT $limit)",
 				parts{"run": quote(x.ID.String()), "limit": strconv.Itoa(limit), "inside": x.render(inside, nil)}))})
 }
@@ -27,6 +62,10 @@ func (x script) deletePlanned(confirmed string) string {
 		text += " AND $key NOT IN (" + x.selectOutside() + ")"
 	}
 	return x.render(text, parts{"confirmed": confirmed})
+}
+
+func (x script) deleteAllPlanned() string {
+	return x.render("ALTER TABLE $changes DELETE WHERE $gone", nil)
 }
 
 // selectAbsent returns the keys of rows that were missing from at least the given number of complete lists in a row.

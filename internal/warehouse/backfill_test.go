@@ -22,7 +22,7 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 		return Run{ID: uuid.New(), Attempt: uuid.New(), Account: account, Stream: s}
 	}
 	stage := func(r Run) {
-		if err := w.exec(t.Context(), "INSERT INTO transactions_2_staging (run_id, id) VALUES ({run:UUID}, generateUUIDv4())",
+		if err := w.exec(t.Context(), "INSERT INTO transactions_staging (run_id, id) VALUES ({run:UUID}, generateUUIDv4())",
 			named("run", r.ID.String())); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 	if _, err := w.Writer(next).Recover(t.Context(), &Lease{pool: w.pool, orphan: true}, next.ID); err != nil {
 		t.Fatal(err)
 	}
-	left := strings.Join(text(t, w, "SELECT run_id FROM transactions_2_staging"), " ")
+	left := strings.Join(text(t, w, "SELECT run_id FROM transactions_staging"), " ")
 	for _, r := range append(alive, staged) {
 		if !strings.Contains(left, r.ID.String()) {
 			t.Errorf("a run of %s that is alive was dropped", r.Account)

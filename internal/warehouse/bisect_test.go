@@ -120,7 +120,7 @@ func TestPoisonedParent(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
 	w := open(t)
-	if err := w.exec(t.Context(), "ALTER TABLE products_2_staging ADD CONSTRAINT c CHECK name != 'poison'"); err != nil {
+	if err := w.exec(t.Context(), "ALTER TABLE products_staging ADD CONSTRAINT c CHECK name != 'poison'"); err != nil {
 		t.Fatal(err)
 	}
 	r := begin(t, w, "products")

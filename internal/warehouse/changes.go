@@ -95,6 +95,33 @@ func (r Reader) PayoutsOf(ctx context.Context, account string, from, to time.Tim
 	return all, nil
 }
 
+// PayoutCurrency is a payout in one currency.
+type PayoutCurrency struct {
+	Payout   int64
+	Currency string
+}
+
+// PayoutPaid is what transactions were worth when they entered a payout.
+type PayoutPaid struct {
+	PayoutCurrency
+	Paid decimal.Decimal
+}
+
+// PaidBefore reads what payouts paid by changes that count before a time.
+func (r Reader) PaidBefore(ctx context.Context, account string, payouts []int64, before time.Time,
+	closes []Close) ([]PayoutPaid, error) {
+	if len(payouts) == 0 {
+		return nil, nil
+	}
+	rows, err := r.retrying.Query(ctx, selectPaidBefore(payouts, closes), named("account", account),
+		named("before", fmt.Sprint(before.UnixMilli())))
+	all, err := scanned(rows, err, func(p *PayoutPaid) []any { return []any{&p.Payout, &p.Currency, &p.Paid} })
+	if err != nil {
+		return nil, fmt.Errorf("reading what payouts of account %s paid before a month: %w", account, err)
+	}
+	return all, nil
+}
+
 // Closes returns the closed months of an account, the earliest first.
 func (r Reader) Closes(ctx context.Context, account string) ([]Close, error) {
 	rows, err := r.retrying.Query(ctx, selectCloses, named("account", account))

@@ -42,6 +42,17 @@ ORDER BY payout`, parts{"effective": effective(closes), "since": changedSince(cl
 		"declined": quote(catalog.StatusDeclined)})
 }
 
+// selectPaidBefore adds up what transactions were worth when they first entered payouts, by changes that count before a
+// time: finance.Change has the same rule. Parameters: account, and before in milliseconds.
+func selectPaidBefore(payouts []int64, closes []Close) string {
+	return sql(`SELECT assumeNotNull(payout_id) AS payout, toString(currency_code), sum(cashback)
+FROM (SELECT *, $effective FROM transaction_changes WHERE account = {account:String} AND payout_id IN ($ids))
+WHERE effective < {before:Int64} AND sale = 0 AND first_paid = 1 AND ifNull(payout_id != payout_id_before, 1)
+    AND status != $declined AND (listed = 1 OR listed_before = 1)
+GROUP BY payout, currency_code`, parts{"effective": effective(closes), "ids": numbers(payouts),
+		"declined": quote(catalog.StatusDeclined)})
+}
+
 // selectEachChange selects the same with the age of each sale: transaction by transaction, then currency by currency.
 // Parameters: account, and from and to in milliseconds.
 func selectEachChange(closes []Close) string {

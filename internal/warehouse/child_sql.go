@@ -23,18 +23,14 @@ func (x script) createChildDelta() string {
 // that was read before the stored one keeps its time of reading, and so does not replace it. A stored time of reading
 // that is in the future came from a clock that was wrong, and does not count.
 func (x script) insertChildHashes(c Changes) string {
-	newest := ""
-	if c.Distinct != c.Staged {
-		newest = x.render("\n    ORDER BY $key, _fetched DESC, hash\n    LIMIT 1 BY $key", nil)
-	}
 	return x.render(`INSERT INTO $child_hashes_delta (account, $key, hash, _version, _run_id)
 SELECT {account:String}, s.$key, s.hash,
     if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
 FROM
 (
     SELECT $key, $hash AS hash, toUInt64(_fetched) AS read
-    FROM $staging
-    WHERE run_id = {run:UUID} AND _entries != ''$newest
+    FROM $lists
+    WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
 LEFT JOIN
 (
@@ -42,7 +38,16 @@ LEFT JOIN
     FROM $child_hashes FINAL
     WHERE account = {account:String} AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})
 ) AS l ON s.$key = l.$key
-WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.Child), "newest": newest})
+WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.Child), "lists": x.stagedLists(c)})
+}
+
+// stagedLists returns the source of the staged lists, one of each record: that of the row which is loaded of it. FINAL
+// takes the same one as stagedRows does. It is applied before any condition on other columns than the key.
+func (x script) stagedLists(c Changes) string {
+	if c.Distinct == c.Staged {
+		return x.render("$staging", nil)
+	}
+	return x.render("$staging FINAL", nil)
 }
 
 // hashOfEntries returns the hash of the packed entries of a staged row. It also covers the values that the entries take
@@ -60,9 +65,8 @@ func hashOfEntries(c *catalog.Child) string {
 }
 
 // insertChildDelta fills the delta of the child with the staged entries that are new or differ from the current ones.
-// It looks only at the lists that differ. If a record was staged twice, an entry may be in only one of its lists. If it
-// is in both, the one that was read later counts. A stored time of reading that is in the future came from a clock that
-// was wrong, and does not count.
+// It looks only at the lists that differ. A stored time of reading that is in the future came from a clock that was
+// wrong, and does not count.
 func (x script) insertChildDelta(c Changes) string {
 	fields := x.Stream.Child.AllFields()
 	var stored, read, staged, differ []string
@@ -73,13 +77,7 @@ func (x script) insertChildDelta(c Changes) string {
 		differ = append(differ, "NOT (s."+name+"_read <=> l."+name+")")
 	}
 	day := childKeyField(x.Stream.Child)
-	lists, newest := x.render("SELECT $key FROM $child_hashes_delta", nil), ""
-	if c.Distinct != c.Staged {
-		lists += x.render(" UNION ALL SELECT $key FROM $staging WHERE run_id = {run:UUID} GROUP BY $key HAVING count() > 1",
-			nil)
-		newest = x.render("\n    ORDER BY $key, ${day}_read, read DESC, _entry\n    LIMIT 1 BY $key, ${day}_read",
-			parts{"day": fields[day].Column})
-	}
+	lists := x.render("SELECT $key FROM $child_hashes_delta", nil)
 	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
 SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s.read, l._version + 1), {run:UUID}
 FROM
@@ -88,7 +86,7 @@ FROM
     FROM
     (
         $unpacked
-    )$newest
+    )
 ) AS s
 LEFT JOIN
 (
@@ -100,13 +98,13 @@ ON s.$key = l.$key AND s.${day}_read = l.$day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
 		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "),
 		"read":   strings.Join(read, ", "),
-		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists, "newest": newest,
-		"unpacked": x.unpacked(lists),
+		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists,
+		"unpacked": x.unpacked(c, lists),
 	})
 }
 
 // unpacked selects the entries of staged lists, one row each, in their wire form (catalog.Child.PackedSize).
-func (x script) unpacked(lists string) string {
+func (x script) unpacked(c Changes, lists string) string {
 	child := x.Stream.Child
 	var inherited []string
 	for _, f := range child.Inherit {
@@ -125,8 +123,8 @@ func (x script) unpacked(lists string) string {
         (
             SELECT $key, $repeated, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * $size + 1, $size), range(intDiv(length(_entries), $size)))) AS _entry
-            FROM $staging
+            FROM $of
             WHERE run_id = {run:UUID} AND $key IN ($lists)
         )`, parts{"repeated": repeated, "values": strings.Join(values, ", "), "size": fmt.Sprint(child.PackedSize()),
-		"lists": lists})
+		"lists": lists, "of": x.stagedLists(c)})
 }

@@ -41,11 +41,16 @@ type price struct {
 	read  int64
 }
 
-// load adds the readings of one run. Of an entry that was read twice, the later reading counts. It replaces the stored
-// one if it is later and differs.
+// load adds the readings of one run. Of a product that was read twice, the later reading counts, with its entries and
+// no others. An entry replaces the stored one if it is later and differs.
 func (m pricesModel) load(run []priceList) {
-	newest := pricesModel{}
+	newest, last := pricesModel{}, map[int]priceList{}
 	for _, l := range run {
+		if l.read >= last[l.product].read {
+			last[l.product] = l
+		}
+	}
+	for _, l := range last {
 		for day, views := range l.views {
 			at, p := fmt.Sprintf("https://a.test/%d 2026-01-%02d", l.product, day), price{fmt.Sprint(views, " ", l.currency),
 				l.read}

@@ -76,7 +76,7 @@ $join
     $current
 ) AS l ON s.$key = l.$key
 WHERE $chosen`, parts{
-		"compared": joined(compared(x.Stream, scope)), "staged": x.comparedRows(ahead), "join": join,
+		"compared": joined(compared(x.Stream, scope == Whole || x.Present)), "staged": x.comparedRows(ahead), "join": join,
 		"current":  x.currentRows(scope),
 		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),
 		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate),
@@ -95,12 +95,13 @@ WHERE $chosen`, parts{
 //   - The staged row has no usable updatedAt.
 //   - The stored row is dated in the future.
 //   - The stored row is deleted: what is listed again is live again.
-//   - The run has read the whole list. What it read is the state now, even if an updatedAt was set back.
+//   - present: the run has read the whole list, or Run.Present. What it read is the state now, even if an updatedAt was
+//     set back.
 //
 // A stored time of reading that is in the future came from a clock that was wrong: whatever is read now was read later.
 //
 // A row that moves gets a version that leaves room for the mark at its old position.
-func compared(s *catalog.Stream, scope Scope) []string {
+func compared(s *catalog.Stream, present bool) []string {
 	names := []string{
 		"bitShiftRight(" + cappedVersion("s._version") + ", 64) AS s_own",
 		"least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped",
@@ -108,7 +109,7 @@ func compared(s *catalog.Stream, scope Scope) []string {
 	switch {
 	case s.VersionField() < 0:
 		names = append(names, "l_capped AS l_changed", "s_own AS s_changed")
-	case scope == Whole:
+	case present:
 		names = append(names, "least(l_capped, toUInt128(l._updated)) AS l_changed",
 			"greatest(s_own, l_changed) AS s_changed")
 	default:

@@ -27,17 +27,53 @@ func (w *Writer) PlannedDeletes(ctx context.Context, limit int) ([]PlannedDelete
 	return all, nil
 }
 
+// Known is a row that readers see.
+type Known struct {
+	Key     string
+	Updated int64 // its updatedAt in milliseconds since 1970; 0 when it has none
+	Staged  bool  // the run has read it
+}
+
+// Newest returns at most limit rows that readers see, those with the highest updatedAt first.
+func (w *Writer) Newest(ctx context.Context, limit int) ([]Known, error) {
+	rows, err := w.pool.conn.Query(ctx, w.script.selectNewest(limit), named("account", w.Account),
+		named("run", w.ID.String()))
+	all, err := scanned(rows, err, func(k *Known) []any { return []any{&k.Key, &k.Updated, &k.Staged} })
+	if err != nil {
+		return nil, fmt.Errorf("reading the newest rows of %s: %w", w.Stream.Name, err)
+	}
+	return all, nil
+}
+
+// CountAlike counts the rows that readers see of which the run has read a row with the same key and two thirds of their
+// values.
+func (w *Writer) CountAlike(ctx context.Context) (rows uint64, err error) {
+	err = w.pool.conn.QueryRow(ctx, w.script.countAlike(), named("account", w.Account), named("run", w.ID.String())).Scan(&rows)
+	if err != nil {
+		return 0, fmt.Errorf("comparing what was read of %s with what is loaded: %w", w.Stream.Name, err)
+	}
+	return rows, nil
+}
+
 // KeepUnconfirmed cancels all planned deletes except those of the confirmed keys and those out of scope.
 func (w *Writer) KeepUnconfirmed(ctx context.Context, confirmed []string) error {
 	return w.keepBut(ctx, literals(confirmed))
 }
 
+// KeepAll cancels all planned deletes, those of rows out of scope too.
+func (w *Writer) KeepAll(ctx context.Context) error {
+	return w.cancel(ctx, w.script.deleteAllPlanned())
+}
+
 // keepBut cancels the planned deletes whose key, as text, is not in the list or query.
 func (w *Writer) keepBut(ctx context.Context, confirmed string) error {
-	err := w.pool.execAll(ctx, []step{{statement: w.script.deletePlanned(confirmed),
-		settings: clickhouse.Settings{"mutations_sync": 2}}})
+	return w.cancel(ctx, w.script.deletePlanned(confirmed))
+}
+
+func (w *Writer) cancel(ctx context.Context, planned string) error {
+	err := w.pool.execAll(ctx, []step{{statement: planned, settings: clickhouse.Settings{"mutations_sync": 2}}})
 	if err != nil {
-		return fmt.Errorf("keeping the rows of %s that are not confirmed to be gone: %w", w.Stream.Name, err)
+		return fmt.Errorf("keeping rows of %s that are not listed: %w", w.Stream.Name, err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func dataColumns(s *catalog.Stream) []column {
 	var cols []column
 	if s.DerivedKey {
 		cols = append(cols, column{catalog.KeyRuleColumn, "LowCardinality(String)",
-			"Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku"})
+			"Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku"})
 	}
 	for _, f := range s.Fields {
 		if !f.Key {

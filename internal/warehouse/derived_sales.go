@@ -1,5 +1,7 @@
 package warehouse
 
+import "dealhouse/internal/catalog"
+
 // Sales are summed up by day and by whatever else dashboards ask for, so that a look at years of sales reads thousands
 // of rows and not millions. A second table has what is known of each retailer from its sales; not all of that is a sum.
 
@@ -20,8 +22,8 @@ func salesTable() keyed {
 			{"sales", "Int64", "Transactions; 0: the row stands for none"},
 			{"order_value", "Decimal(38, 4)", "Sum of the values of the orders"},
 			{"cashback", "Decimal(38, 4)", "Sum of the cashback"},
-			{"paid_transactions", "Int64", "Those of them that a payout includes"},
-			{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes"},
+			{"paid_transactions", "Int64", "Those of them that a payout includes, if they are not declined"},
+			{"paid_cashback", "Decimal(38, 4)", "Cashback of those that a payout includes, if they are not declined"},
 		})
 	t.longest = true
 	t.fill = func(x script, delta string, first bool) []string {
@@ -39,9 +41,9 @@ func saleSums(from, sign string) string {
 	return sql(`SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64($sign) AS sales, $sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, $sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64($sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, $sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64($sign * (payout_id IS NOT NULL AND status != $declined)) AS paid_transactions, if(payout_id IS NULL OR status = $declined, 0, $sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM $from
-    WHERE _deleted = 0`, parts{"sign": sign, "from": from})
+    WHERE _deleted = 0`, parts{"sign": sign, "from": from, "declined": quote(catalog.StatusDeclined)})
 }
 
 // saleRetailersTable has what is known of each retailer from its sales. View: retailers.

@@ -25,7 +25,8 @@
 //     replace each other, may be attached in several parts.
 //  2. Before the first part is attached, an intent is stored durably. It says all that is left to do. Whoever finds it
 //     finishes the work (Recover), and every step of the work can be repeated.
-//  3. The watermark is its own version, so a lower one never replaces a higher one.
+//  3. The watermark is its own version, so a lower one never replaces a higher one. Only one that was never true is
+//     replaced by a lower one (Intent.Corrected); later ones then have versions that are as much higher.
 //  4. What a run has staged is counted before it is compared: a row that got lost on the way must not look deleted.
 //  5. Times that two processes compare come from the warehouse's clock. Somebody may set that clock, and it may differ
 //     between replicas: see warehouse-9.

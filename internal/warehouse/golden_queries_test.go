@@ -20,12 +20,13 @@ func ofQueries() []statement {
 		{"selectEarlierAction", selectEarlierAction}, {"selectActions", selectActions(goldenLimit)},
 		{"selectPayoutCurrencies", selectPayoutCurrencies([]int64{1, 2})},
 		{"selectAcknowledgements", selectAcknowledgements},
-		{"selectPayoutsPaid", selectPayoutsPaid},
+		{"selectPayoutsDue", selectPayoutsDue}, {"selectPayoutsReadAt", selectPayoutsReadAt}, {"selectSettlementMatches", selectSettlementMatches},
 		{"selectAnyOfAccount", selectAnyOfAccount},
-		{"selectAnySettlement", selectAnySettlement}, {"countSettlements", countSettlements},
+		{"countSettlements", countSettlements},
 		{"selectLatestChecks", selectLatestChecks},
 		{"countNaming", countNaming([]string{"1", "2"})},
 		{"insertKilled", insertKilled}, {"selectLeases", selectLeases}, {"selectStillRunning", selectStillRunning},
+		{"selectLoadedFrom", selectLoadedFrom},
 		{"selectColumnsOf", selectColumnsOf},
 		{"selectAsText", selectAsText("table", []column{{name: "id", typ: "Int64"}, {name: "names", typ: "Array(String)"}})},
 	}
@@ -46,8 +47,7 @@ func ofQueries() []statement {
 		all = append(all,
 			statement{fmt.Sprintf("selectSettlementRevisions, chosen: %t", is), selectSettlementRevisions(is)},
 			statement{fmt.Sprintf("selectSettlements, of a payout: %t", is), selectSettlements(is)},
-			statement{fmt.Sprintf("selectThreeWays, settled: %t", is), selectThreeWays(is, false)},
-			statement{fmt.Sprintf("selectThreeWays of a payout, settled: %t", is), selectThreeWays(is, true)})
+			statement{fmt.Sprintf("selectThreeWays, of a payout: %t", is), selectThreeWays(is)})
 	}
 	return all
 }

@@ -72,8 +72,5 @@ func toWire(f catalog.Field) string {
 // its rows are stored.
 func hashComment(s *catalog.Stream) string {
 	sum := sha256.Sum256([]byte(stagedHash(s)))
-	return earlierHashComment + " (" + hex.EncodeToString(sum[:4]) + ")"
+	return "Hash of the content: equal hashes are equal rows (" + hex.EncodeToString(sum[:4]) + ")"
 }
-
-// earlierHashComment is the comment that tables of earlier versions have.
-const earlierHashComment = "Hash of the content: equal hashes are equal rows"

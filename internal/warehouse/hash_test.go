@@ -94,7 +94,7 @@ func earlierHash(t *testing.T, w *Warehouse, s *catalog.Stream) {
 	must(t, w.exec(t.Context(), "ALTER TABLE "+stagingTable(s)+" MODIFY COLUMN _hash FixedString(16) MATERIALIZED "+old))
 	must(t, w.exec(t.Context(), "ALTER TABLE "+stagingTable(s)+" MATERIALIZE COLUMN _hash"+synced))
 	for _, table := range append(tablesWithHash(s), stagingTable(s)) {
-		must(t, w.exec(t.Context(), "ALTER TABLE "+table+" COMMENT COLUMN _hash "+quote(earlierHashComment)))
+		must(t, w.exec(t.Context(), "ALTER TABLE "+table+" COMMENT COLUMN _hash "+quote("Hash of the content")))
 		if table != stagingTable(s) {
 			must(t, w.exec(t.Context(), "ALTER TABLE "+table+" UPDATE _hash = "+old+" WHERE true"+synced))
 		}
@@ -143,8 +143,8 @@ func TestMigrateHashes(t *testing.T) {
 	if enginetest.Wide() {
 		for _, s := range []*catalog.Stream{coupons, catalog.Transactions()} {
 			for _, at := range hashSteps(s) {
-				dieMigrating(t, w, at, false, views, before)
-				dieMigrating(t, w, at, true, views, before)
+				dieMigrating(t, w, nil, at, false, views, before)
+				dieMigrating(t, w, nil, at, true, views, before)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func TestBackfillsExpire(t *testing.T) {
 		next.Account = account
 		takeOver(t, w, next)
 	}
-	if got := text(t, w, "SELECT groupArray(name), (SELECT count() FROM transactions_2_staging) FROM sync_state"); got[0] != "['"+BackfillPrefix+"new'] 1" {
+	if got := text(t, w, "SELECT groupArray(name), (SELECT count() FROM transactions_staging) FROM sync_state"); got[0] != "['"+BackfillPrefix+"new'] 1" {
 		t.Errorf("states and staged rows: %s", got[0])
 	}
 }

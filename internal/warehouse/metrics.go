@@ -12,6 +12,7 @@ type Metrics struct {
 	staging *prometheus.HistogramVec
 	held    *prometheus.GaugeVec
 	retries prometheus.Counter
+	died    prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -36,7 +37,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Statements that were sent to the warehouse again after a failure.",
 		}),
 	}
-	reg.MustRegister(m.batches, m.staging, m.held, m.retries)
+	m.died = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dealhouse_engine_restarts_total",
+		Help: "Times that the process of the embedded engine ended by itself and was started anew.",
+	})
+	reg.MustRegister(m.batches, m.staging, m.held, m.retries, m.died)
 	return m
 }
 
@@ -48,6 +53,13 @@ func (m *Metrics) Expect(account, stream string) {
 	m.batches.WithLabelValues(account, stream)
 	m.staging.WithLabelValues(account, stream)
 	m.held.WithLabelValues(account, stream)
+}
+
+// EngineDied counts an end of the embedded engine that nobody asked for.
+func (m *Metrics) EngineDied() {
+	if m != nil {
+		m.died.Inc()
+	}
 }
 
 // Forget drops the series of a stream that is no longer loaded.

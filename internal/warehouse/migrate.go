@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
     checksum String COMMENT 'SHA-256 of what was applied',
     generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
+    views String COMMENT 'SHA-256 of the definitions that the views then had in the warehouse; empty: not known',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -43,12 +45,16 @@ const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
 AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database'`
 
+// ErrSchemaEarlier says that the warehouse is one of before the first release, whose tables this binary does not know.
+var ErrSchemaEarlier = errors.New("the warehouse was made by a version of dealhouse from before its first release: give warehouse.database another name, and load everything again")
+
 // migrator makes the schema and brings it up to date.
 type migrator struct {
 	pool   *pool
 	told   *sync.Once                       // warns that the views are those of another version
 	others []*Warehouse                     // the other shards of a cluster, which get what the first one gets
 	wanted func(dialect) (migration, error) // instead of wantedStreams, in tests of two versions
+	files  fs.FS                            // instead of schema.Files, in tests of two versions
 }
 
 // migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
@@ -56,11 +62,16 @@ type migration struct {
 	version    uint32
 	name       string
 	generation uint32 // of the streams
+	text       string // of a file, as it is on every kind of server
 	statements []string
 }
 
 func (m migration) checksum() string {
-	sum := sha256.Sum256([]byte(strings.Join(m.statements, ";\n")))
+	text := m.text
+	if text == "" {
+		text = strings.Join(m.statements, ";\n")
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -69,7 +80,7 @@ func (m migration) checksum() string {
 const streamsVersion = 0
 
 // migrate applies what is pending, and returns the statements that it ran. The caller has the turn, and the database
-// exists. Tables with another order than this binary expects are copied, which waits for runs under way.
+// exists.
 func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	m := w.migrator
 	plan, err := m.pending(ctx)
@@ -79,14 +90,6 @@ func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
 	// The files are recorded first: from then on no older binary starts to work.
 	if err := m.run(ctx, plan.files...); err != nil {
 		return nil, err
-	}
-	if len(plan.misordered) > 0 && len(w.migrator.others) > 0 {
-		return nil, errors.New("a cluster of several shards cannot get another sort order: give warehouse.database another name, and load everything again")
-	}
-	for _, s := range plan.misordered {
-		if err := w.order(ctx, s); err != nil {
-			return nil, err
-		}
 	}
 	if plan.streams != nil {
 		if err := m.apply(ctx, plan.tables); err != nil {
@@ -150,25 +153,34 @@ func (m migrator) pools(statement string) []*pool {
 	return all
 }
 
-var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, applied_at DateTime64(3)")
+var migrationColumns = columns("version UInt32, name String, checksum String, generation UInt32, tables String, views String, applied_at DateTime64(3)")
 
 // record remembers what was applied.
 func (m migrator) record(ctx context.Context, applied []migration) error {
-	for _, p := range m.pools("") {
-		if err := p.record(ctx, applied); err != nil {
+	all := []migrator{m}
+	for _, o := range m.others {
+		all = append(all, o.migrator)
+	}
+	for _, on := range all {
+		sum, err := on.viewsNow(ctx)
+		if err == nil {
+			err = on.pool.record(ctx, applied, sum)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *pool) record(ctx context.Context, applied []migration) error {
+// record remembers what was applied, and what the views are since then.
+func (p *pool) record(ctx context.Context, applied []migration, views string) error {
 	_, next, err := p.timeAfter(ctx, newestTime("applied_at"), "schema_migrations_log")
 	if err != nil {
 		return err
 	}
 	err = insertEach(ctx, p, "schema_migrations_log", migrationColumns, applied, func(a migration) []any {
-		return []any{a.version, a.name, a.checksum(), a.generation, a.tables(), next}
+		return []any{a.version, a.name, a.checksum(), a.generation, a.tables(), views, next}
 	})
 	if err != nil {
 		return fmt.Errorf("recording the migration: %w", err)
@@ -203,14 +215,12 @@ func (m migrator) createDatabase() string {
 // bookkeeping returns the statements that make the record of what was applied.
 func (m migrator) bookkeeping() []string {
 	d := m.pool.dialect
-	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(addGeneration),
-		d.lasting(createMigrationsView))
+	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(createMigrationsView))
 }
 
 // plannedMigration is what there is to do, in this order.
 type plannedMigration struct {
 	files      []migration
-	misordered []*catalog.Stream
 	rehashed   []*catalog.Stream
 	tables     []string   // tables of the streams, and columns that they lack
 	streams    *migration // tables and views; nil: they are as they should be
@@ -248,13 +258,19 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 	if err != nil {
 		return p, err
 	}
-	applied, err := m.applied(ctx, have.columns["schema_migrations_log"]["generation"] != "")
+	if recorded := have.columns["schema_migrations_log"]; recorded != nil && recorded["views"] == "" {
+		return p, ErrSchemaEarlier
+	}
+	applied, err := m.applied(ctx)
 	if err != nil {
 		return p, err
 	}
 	d := m.pool.dialect
-	files, err := numberedMigrations(d)
+	files, err := m.numbered(d)
 	if err != nil {
+		return p, err
+	}
+	if err := have.earlier(applied, files); err != nil {
 		return p, err
 	}
 	for version, a := range applied {
@@ -277,16 +293,14 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 	if err != nil {
 		return p, err
 	}
+	again, err := m.damaged(have, applied, files, streams)
+	if err != nil {
+		return p, err
+	}
 	for _, f := range files {
-		if applied[f.version].sum == "" {
+		if applied[f.version].sum == "" || again { // a later file may change what an earlier one makes
 			p.files = append(p.files, f)
 			p.statements = append(p.statements, f.statements...)
-		}
-	}
-	for _, s := range catalog.All() {
-		if have.misordered(s) {
-			p.misordered = append(p.misordered, s)
-			p.statements = append(p.statements, have.orderStatements(d, s)...)
 		}
 	}
 	var hashes []string
@@ -295,7 +309,7 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 			p.rehashed, hashes = append(p.rehashed, s), append(hashes, statements...)
 		}
 	}
-	if len(p.misordered)+len(additions)+len(hashes) > 0 || !outranked {
+	if len(additions)+len(hashes) > 0 || !outranked || again {
 		p.tables = slices.Concat(wantedTables(d), additions)
 		p.streams = &streams
 		p.statements = slices.Concat(p.statements, streams.statements, additions, hashes)
@@ -306,30 +320,45 @@ func (m migrator) pendingHere(ctx context.Context) (p plannedMigration, err erro
 	return p, nil
 }
 
+// earlier returns ErrSchemaEarlier if a file that was applied is not the one that this binary has under its number, or
+// a stream is stored in another order. Files are never edited after a release.
+func (h stored) earlier(applied map[uint32]appliedMigration, files []migration) error {
+	for _, f := range files {
+		if a := applied[f.version]; a.sum != "" && a.sum != f.checksum() {
+			return ErrSchemaEarlier
+		}
+	}
+	for _, s := range catalog.All() {
+		for _, table := range []string{latestTable(s), versionsTable(s)} {
+			if h.has(table) && h.orders[table] != sortingColumns(s) {
+				return ErrSchemaEarlier
+			}
+		}
+	}
+	return nil
+}
+
 // appliedMigration is the record of a migration.
 type appliedMigration struct {
 	name, sum  string
-	generation uint32 // 0 for files, and in records of earlier versions
+	generation uint32 // 0 for files
 	tables     string
+	views      string // '' in records of SQL that was run by hand
 }
 
 // applied returns what was applied, by version.
-func (m migrator) applied(ctx context.Context, withGeneration bool) (map[uint32]appliedMigration, error) {
+func (m migrator) applied(ctx context.Context) (map[uint32]appliedMigration, error) {
 	type row struct {
 		version uint32
 		appliedMigration
 	}
-	query := selectAppliedEarlier
-	if withGeneration {
-		query = selectApplied
-	}
-	rows, err := m.pool.conn.Query(ctx, query)
+	rows, err := m.pool.conn.Query(ctx, selectApplied)
 	if IsMissing(err) {
 		return nil, nil
 	}
 	all, err := scanned(rows, err, func(r *row) []any {
 		return []any{&r.version, &r.name, &r.sum, &r.generation,
-			&r.tables}
+			&r.tables, &r.views}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading which migrations were applied: %w", err)

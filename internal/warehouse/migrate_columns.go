@@ -10,13 +10,26 @@ import (
 
 const (
 	selectColumns = "SELECT table, name, type, if(name = '_hash', comment, '') FROM system.columns WHERE database = {database:String}"
-	selectOrders  = "SELECT name, sorting_key, '', '' FROM system.tables WHERE database = {database:String}"
+	selectOrders  = "SELECT name, sorting_key, engine, if(engine = 'View', hex(SHA256(create_table_query)), '') FROM system.tables WHERE database = {database:String}"
 )
+
+// stored is what the database has: the columns of each table with their types, its order and engine, what it says of
+// the content hashes of its rows, and a hash of the definition of each view.
+type stored struct {
+	columns map[string]map[string]string
+	orders  map[string]string
+	hashes  map[string]string
+	engines map[string]string
+	views   map[string]string
+}
+
+func (h stored) has(table string) bool { return h.columns[table] != nil }
 
 // stored lists what the database has now.
 func (m migrator) stored(ctx context.Context) (stored, error) {
 	type row struct{ table, name, typ, hash string }
-	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}, hashes: map[string]string{}}
+	have := stored{columns: map[string]map[string]string{}, orders: map[string]string{}, hashes: map[string]string{},
+		engines: map[string]string{}, views: map[string]string{}}
 	rows, err := m.pool.admin.Query(ctx, selectColumns, named("database", m.pool.database))
 	all, err := scanned(rows, err, func(r *row) []any { return []any{&r.table, &r.name, &r.typ, &r.hash} })
 	if err != nil {
@@ -37,7 +50,7 @@ func (m migrator) stored(ctx context.Context) (stored, error) {
 		return have, fmt.Errorf("reading the tables of the warehouse: %w", err)
 	}
 	for _, r := range all {
-		have.orders[r.table] = r.name
+		have.orders[r.table], have.engines[r.table], have.views[r.table] = r.name, r.typ, r.hash
 	}
 	return have, nil
 }

@@ -10,16 +10,8 @@ import (
 	"dealhouse/schema"
 )
 
-// addGeneration adds the columns to the record of an earlier version that createMigrations has and it lacks.
-const addGeneration = `ALTER TABLE schema_migrations_log
-    ADD COLUMN IF NOT EXISTS generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files' AFTER checksum,
-    ADD COLUMN IF NOT EXISTS tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files' AFTER generation`
-
-// selectApplied asks for what was applied. selectAppliedEarlier does the same for a record that has no generations yet.
-const (
-	selectApplied        = "SELECT version, name, checksum, generation, tables FROM schema_migrations_log FINAL"
-	selectAppliedEarlier = "SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL"
-)
+// selectApplied asks for what was applied.
+const selectApplied = "SELECT version, name, checksum, generation, tables, views FROM schema_migrations_log FINAL"
 
 // streams returns the tables and views that this binary wants, with their generation.
 func (m migrator) streams(d dialect) (migration, error) {

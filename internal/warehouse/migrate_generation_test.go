@@ -32,7 +32,7 @@ func TestGenerationRises(t *testing.T) {
 		must(t, os.WriteFile("../../schema/generation.txt", fmt.Appendf(nil, "%d %s\n", number+1, streams.checksum()), 0o600))
 		return
 	}
-	t.Errorf("the tables or views are no longer those of generation %d: `go test ./internal/warehouse -run Generation -update` raises it", number)
+	t.Errorf("the tables or views are no longer those of generation %d: `go generate ./...` raises it", number)
 }
 
 // version is a binary that wants other tables or views, as another process would open the warehouse. It counts what is
@@ -171,29 +171,6 @@ func TestOlderVersionWithOtherTables(t *testing.T) {
 }
 
 func second[A, B any](_ A, b B) B { return b }
-
-// A warehouse that was migrated before there were generations is upgraded. For wide samples: TestUpgrade migrates an
-// older schema.
-func TestMigrateFromBeforeGenerations(t *testing.T) {
-	enginetest.OnlyWide(t)
-	t.Parallel()
-	w := open(t)
-	for _, statement := range []string{
-		"ALTER TABLE schema_migrations_log DROP COLUMN generation, DROP COLUMN tables",
-		"CREATE OR REPLACE VIEW schema_migrations AS SELECT version, name, checksum, applied_at FROM schema_migrations_log FINAL",
-		"DROP TABLE schema_turns_log SYNC",
-	} {
-		must(t, w.exec(t.Context(), statement))
-	}
-	if err := w.CheckSchema(t.Context()); !errors.Is(err, ErrSchemaOld) {
-		t.Errorf("%v", err)
-	}
-	_, err := w.Migrate(t.Context())
-	must(t, err, w.CheckSchema(t.Context()))
-	if got := text(t, w, "SELECT generation > 0 FROM schema_migrations WHERE version = 0"); got[0] != "1" {
-		t.Errorf("%v", got)
-	}
-}
 
 // TestVersionsMigrateAtOnce makes processes of two versions migrate one empty database at the same time, many times.
 // Whichever is last, the views are those of the newer version. For wide samples: TestMigrateFromTwoProcesses

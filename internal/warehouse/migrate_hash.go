@@ -27,7 +27,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 	}
 	old := func(table string) bool { return h.has(table) && h.hashes[table] != hashComment(s) }
 	staging := stagingTable(s)
-	if old(staging) || !h.has(staging) && old(firstStagingTable(s)) { // that one is renamed before
+	if old(staging) {
 		statements = append(statements, d.staging(rehash(s)),
 			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
 			d.staging(comment(staging)))

@@ -10,21 +10,32 @@ import (
 	"dealhouse/schema"
 )
 
+// numbered returns the files in schema/, as this dialect applies them.
+func (m migrator) numbered(d dialect) ([]migration, error) {
+	if m.files != nil {
+		return migrationsIn(m.files, d)
+	}
+	return numberedMigrations(d)
+}
+
 // numberedMigrations returns the files in schema/, as this dialect applies them.
-func numberedMigrations(d dialect) ([]migration, error) {
-	names, err := fs.Glob(schema.Files, "*.sql")
+func numberedMigrations(d dialect) ([]migration, error) { return migrationsIn(schema.Files, d) }
+
+func migrationsIn(files fs.FS, d dialect) ([]migration, error) {
+	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("listing the migrations: %w", err)
 	}
 	slices.Sort(names)
 	var all []migration
 	for _, name := range names {
-		text, err := fs.ReadFile(schema.Files, name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading migration %s: %w", name, err)
 		}
-		m := migration{name: name}
-		for _, statement := range splitStatements(string(text)) {
+		statements := splitStatements(string(text))
+		m := migration{name: name, text: strings.Join(statements, ";\n")}
+		for _, statement := range statements {
 			m.statements = append(m.statements, d.lasting(statement))
 		}
 		if _, err := fmt.Sscanf(name, "%04d_", &m.version); err != nil {
@@ -69,17 +80,7 @@ func wantedStreams(d dialect) (migration, error) {
 			m.statements = append(m.statements, d.lasting(statement))
 		}
 	}
-	for _, statement := range retired {
-		m.statements = append(m.statements, d.lasting(statement))
-	}
 	return m, nil
-}
-
-// retired drops what earlier versions had and no version needs any more. It comes last, when no view reads
-// these any more.
-var retired = []string{
-	"DROP VIEW IF EXISTS payout_changed_transactions", "DROP VIEW IF EXISTS payout_changed_keys",
-	"DROP TABLE IF EXISTS transaction_decisions_log SYNC",
 }
 
 // wantedTables returns the statements of wantedStreams that make tables. They are the first ones.

@@ -199,38 +199,37 @@ func (r Reader) UnknownFields(ctx context.Context) ([]UnknownField, error) {
 // mostUnknownFields is how many are kept of one stream. There is a limit because the service chooses the names.
 const mostUnknownFields = 1000
 
-// NoteUnknownFields stores the fields of a stream that are not known yet.
-func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) error {
+// NoteUnknownFields stores the fields of a stream that are not stored yet, and returns these.
+func (w *Warehouse) NoteUnknownFields(ctx context.Context, id StreamID, names []string) (fresh []string, err error) {
 	w = w.At(id.Account)
 	rows, err := w.conn.Query(ctx, selectNotedFields, named("account", id.Account), named("stream", id.Stream))
 	known, err := scanned(rows, err, only[string])
 	if err != nil {
-		return fmt.Errorf("reading which fields of %s are known: %w", id.Stream, err)
+		return nil, fmt.Errorf("reading which fields of %s are known: %w", id.Stream, err)
 	}
 	has := map[string]bool{}
 	for _, name := range known {
 		has[name] = true
 	}
-	var fresh []string
 	for _, name := range names {
 		if !has[name] && len(known)+len(fresh) < mostUnknownFields {
 			fresh = append(fresh, name)
 		}
 	}
 	if len(fresh) == 0 {
-		return nil
+		return nil, nil
 	}
 	now, err := w.Now(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = insertEach(ctx, w.pool, "unknown_fields_log", unknownFieldColumns, fresh, func(name string) []any {
 		return []any{id.Account, id.Stream, name, now.UTC()}
 	})
 	if err != nil {
-		return fmt.Errorf("writing to unknown_fields: %w", err)
+		return nil, fmt.Errorf("writing to unknown_fields: %w", err)
 	}
-	return nil
+	return fresh, nil
 }
 
 // OpenFinding is a finding about payouts that is still true.

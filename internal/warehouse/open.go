@@ -53,6 +53,10 @@ type Options struct {
 	// Guest, if set, connects to the process that has the embedded engine of DSN open. The engine is then
 	// not opened here.
 	Guest *chdb.Guest
+	// Claimed says that the process which started this one has claimed the folder for it, and Stuck is told of a statement
+	// that the embedded engine does not end (chdb.Options).
+	Claimed bool
+	Stuck   func(chdb.Stuck)
 	// Restoring says that the embedded engine is opened to be filled from a backup.
 	Restoring bool
 	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
@@ -107,7 +111,8 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
 		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits,
-			Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows})
+			Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows,
+			Claimed: o.Claimed, Stuck: o.Stuck})
 		if err != nil {
 			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
 		}

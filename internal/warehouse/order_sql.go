@@ -26,21 +26,10 @@ func sortingColumns(s *catalog.Stream) string {
 func latestTable(s *catalog.Stream) string   { return s.Name + "_latest" }
 func versionsTable(s *catalog.Stream) string { return s.Name + "_versions" }
 
-// stagingTable returns the name of the staging table of a stream.
-//
-// The name changes whenever a stream is stored in a new way that older binaries cannot maintain. They then find no
-// table to stage in, and so publish nothing, however long they have been running. The first such change gave a
-// stream its order. Another one is to add a derived table: products got theirs when the changes of their prices
-// were first kept.
-func stagingTable(s *catalog.Stream) string {
-	if s.OrderedBy != "" || s.Child != nil {
-		return s.Name + "_2_staging"
-	}
-	return s.Name + "_staging"
-}
-
-// firstStagingTable returns the name that it had at first.
-func firstStagingTable(s *catalog.Stream) string { return s.Name + "_staging" }
+// stagingTable returns the name of the staging table of a stream. The name has to change whenever a stream is stored in
+// a new way that older binaries cannot maintain. They then find no table to stage in, and so publish nothing, however
+// long they have been running.
+func stagingTable(s *catalog.Stream) string { return s.Name + "_staging" }
 
 // createStored makes a table of rows of a stream.
 //

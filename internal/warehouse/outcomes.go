@@ -6,7 +6,7 @@ const (
 	OutcomeSuccess = "success"
 	OutcomeFailed  = "failed"
 	OutcomeStopped = "stopped" // by a signal or an operator: not a fault, and the next run makes up for it
-	OutcomeGuarded = "guarded" // stopped by a guard: a person must look
+	OutcomeGuarded = "guarded" // stopped by a guard: a person must look. If rows wait, only their deletion was stopped
 	OutcomeKilled  = "killed"  // its process died before it ended
 	OutcomeDryRun  = "dry_run" // it was asked to publish nothing
 	// OutcomeIncomplete: the list moved while it was read, and some of its rows may have been missed. What was read is
@@ -42,8 +42,9 @@ func outcomesThat(are func(outcome) bool) (names []string) {
 	return names
 }
 
-// Conditions on the column outcome of sync_runs.
+// Conditions on the columns outcome and waiting of sync_runs.
 var (
-	publishedSomething = "outcome IN (" + words(outcomesThat(func(o outcome) bool { return o.published })) + ")"
+	deletesHeld        = "(outcome = '" + OutcomeGuarded + "' AND waiting > 0)" // all is loaded, and only deletions wait
+	publishedSomething = "(outcome IN (" + words(outcomesThat(func(o outcome) bool { return o.published })) + ") OR " + deletesHeld + ")"
 	faulty             = "outcome IN (" + words(outcomesThat(func(o outcome) bool { return o.fault })) + ")"
 )

@@ -47,7 +47,7 @@ func (w *Warehouse) isGone(name string) bool {
 	if name == w.owner.String() {
 		return false
 	}
-	if w.engine != nil && (w.host == nil || !w.host.Knows(name)) {
+	if w.engine != nil && (w.host == nil || !w.host.Knows(name)) || w.guest != nil && w.guest.Own() && !w.guest.Knows(name) {
 		var other owner
 		return parseOwner(name, &other) && other.nonce != w.owner.nonce
 	}

@@ -150,7 +150,7 @@ func (p *pool) close() error {
 		errs = append(errs, p.engine.Close())
 	}
 	if p.guest != nil {
-		p.guest.Close()
+		errs = append(errs, p.guest.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -15,6 +15,12 @@ import (
 // so that a reader needs no rights on the tables. Over several shards it is a table over this view of each shard, as in
 // the database that is configured. One more view, publicMark, says what the others were made for: as in warehouse-17, a
 // binary replaces only what an older one has made.
+//
+// Views with parameters have no columns that a tool can list, and no rows that it can ask for without a parameter. So
+// they are in one more database (withParameters).
+
+// withParameters returns the name of the database of the views that have parameters.
+func withParameters(views string) string { return views + "_with_parameters" }
 
 // publicMark is the name of that view.
 const publicMark = "dealhouse_views"
@@ -105,9 +111,9 @@ func createPublicMark(database, views string, files, generation uint32) string {
 			"generation": fmt.Sprint(generation)})
 }
 
-// selectPublicMark asks whether the views were made for this state of the schema, or for a newer one.
+// selectPublicMark asks whether the views were made for this state of the schema, and whether for a newer one.
 func selectPublicMark(views string) string {
-	return sql("SELECT database = {database:String} AND (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM $views.$mark", parts{"views": views, "mark": publicMark})
+	return sql("SELECT database = {database:String} AND (files, generation) = ({files:UInt32}, {generation:UInt32}), database = {database:String} AND (files, generation) > ({files:UInt32}, {generation:UInt32}) FROM $views.$mark", parts{"views": views, "mark": publicMark})
 }
 
 // selectPublic lists what the database of views contains, and what of that reads the view of the same name in
@@ -143,25 +149,48 @@ func (d viewsDatabase) pending(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fits bool
+	var fits, newer bool
 	err = d.w.admin.QueryRow(ctx, selectPublicMark(views), named("database", d.w.database),
-		named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits)
+		named("files", fmt.Sprint(files)), named("generation", fmt.Sprint(generation))).Scan(&fits, &newer)
 	if err != nil && !IsMissing(err) {
 		return nil, fmt.Errorf("asking what the views of database %s were made for: %w", views, err)
 	}
-	if fits {
+	if newer { // its views are its own business
 		return nil, nil
 	}
 	wanted, err := publicViews()
 	if err != nil {
 		return nil, err
 	}
-	drops, err := d.unwanted(ctx, wanted)
-	if err != nil {
-		return nil, err
+	if fits {
+		if there, err := d.complete(ctx, wanted); there || err != nil {
+			return nil, err
+		}
+	}
+	var drops []string
+	for _, database := range []string{views, withParameters(views)} {
+		elsewhere := func(v publicView) bool { return d.of(v) != database }
+		more, err := d.unwanted(ctx, database, slices.DeleteFunc(slices.Clone(wanted), elsewhere))
+		if err != nil {
+			return nil, err
+		}
+		drops = append(drops, more...)
 	}
 	return slices.Concat(d.create(), drops, d.createViews(wanted),
 		d.everywhere(createPublicMark(d.w.database, views, files, generation))), nil
+}
+
+// complete tells whether every view is there: somebody may have dropped one.
+func (d viewsDatabase) complete(ctx context.Context, wanted []publicView) (bool, error) {
+	there := map[string][]string{}
+	for _, database := range []string{d.w.given.ViewsDatabase, withParameters(d.w.given.ViewsDatabase)} {
+		names, err := d.w.names(ctx, database)
+		if err != nil {
+			return false, err
+		}
+		there[database] = names
+	}
+	return !slices.ContainsFunc(wanted, func(v publicView) bool { return !slices.Contains(there[d.of(v)], v.name) }), nil
 }
 
 // everywhere renders statements for all servers.
@@ -173,13 +202,22 @@ func (d viewsDatabase) everywhere(statements ...string) []string {
 }
 
 func (d viewsDatabase) create() []string {
-	return d.everywhere("CREATE DATABASE IF NOT EXISTS " + d.w.given.ViewsDatabase)
+	views := d.w.given.ViewsDatabase
+	return d.everywhere("CREATE DATABASE IF NOT EXISTS "+views, "CREATE DATABASE IF NOT EXISTS "+withParameters(views))
+}
+
+// of returns the database that a view is in.
+func (d viewsDatabase) of(v publicView) string {
+	if v.parameters != "" {
+		return withParameters(d.w.given.ViewsDatabase)
+	}
+	return d.w.given.ViewsDatabase
 }
 
 func (d viewsDatabase) createViews(wanted []publicView) []string {
 	var statements []string
 	for _, v := range wanted {
-		statement := createPublic(d.w.database, d.w.given.ViewsDatabase, v, d.w.shards != nil)
+		statement := createPublic(d.w.database, d.of(v), v, d.w.shards != nil)
 		if d.w.shards != nil && v.parameters == "" {
 			statement = createUnion(d.w.dialect.cluster, shardDatabase(d.w.database),
 				d.w.given.ViewsDatabase+"."+v.name, v.name)
@@ -189,10 +227,9 @@ func (d viewsDatabase) createViews(wanted []publicView) []string {
 	return d.everywhere(statements...)
 }
 
-// unwanted returns the statements that drop views which were made earlier and are no longer wanted. What somebody else
-// has made there stays. If that has the name of a wanted view, it returns a *ServerError.
-func (d viewsDatabase) unwanted(ctx context.Context, wanted []publicView) (statements []string, err error) {
-	views := d.w.given.ViewsDatabase
+// unwanted returns the statements that drop views of a database which were made earlier and are no longer wanted. What
+// somebody else has made there stays. If that has the name of a wanted view, it returns a *ServerError.
+func (d viewsDatabase) unwanted(ctx context.Context, views string, wanted []publicView) (statements []string, err error) {
 	type table struct {
 		name string
 		made bool

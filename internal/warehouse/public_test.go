@@ -22,7 +22,11 @@ func openPublic(t *testing.T) (w *Warehouse, views string) {
 	if err := w.CheckSchema(t.Context()); !errors.Is(err, ErrSchemaOld) {
 		t.Fatalf("the views are not there, and the check says %v", err)
 	}
-	t.Cleanup(func() { must(t, w.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+views+" SYNC")) })
+	t.Cleanup(func() {
+		for _, database := range []string{views, withParameters(views)} {
+			must(t, w.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+database+" SYNC"))
+		}
+	})
 	migratePublic(t, w)
 	return w, views
 }
@@ -55,10 +59,21 @@ func TestPublicViews(t *testing.T) {
 			"WHERE t.database = {database:String} AND t.engine = 'View' AND t.name NOT IN ("+more+
 			") GROUP BY ALL ORDER BY t.name", named("database", database))
 	}
-	if d := cmp.Diff(described(w.database, words(innerViews)), described(views, quote(publicMark))); d != "" {
+	listed := append(described(views, quote(publicMark)), described(withParameters(views), "''")...)
+	slices.Sort(listed)
+	if d := cmp.Diff(described(w.database, words(innerViews)), listed); d != "" {
 		t.Errorf("the views are not those of the warehouse: %s", d)
 	}
-	wantRows(t, w, "SELECT count(), countIf(engine != 'View') FROM system.tables WHERE database = '"+views+"'", "55 0")
+	wantRows(t, w, "SELECT count(), countIf(engine != 'View') FROM system.tables WHERE database = '"+views+"'", "48 0")
+	wantRows(t, w, "SELECT name FROM system.tables WHERE database = '"+withParameters(views)+"' ORDER BY name", "cashback_offers_as_of",
+		"coupons_as_of", "deals_active", "payouts_as_of", "promotions_as_of", "transactions_as_of", "transactions_by_passback_uid")
+	// What tools ask of each view that they list: its columns, and whether it can be read.
+	for _, name := range text(t, w, "SELECT name FROM system.tables WHERE database = '"+views+"'") {
+		if n := text(t, w, "SELECT count() FROM system.columns WHERE database = '"+views+"' AND table = '"+name+"'"); n[0] == "0" {
+			t.Errorf("%s has no columns that a tool can list", name)
+		}
+		must(t, w.exec(t.Context(), "SELECT TRUE AS _ FROM `"+views+"`.`"+name+"` WHERE 1 <> 1 LIMIT 0"))
+	}
 
 	load(t, w, "transactions", Whole, `[{"id":"00000000-0000-4000-8000-000000000001","soldAt":"2026-01-01T10:00:00Z","cashback":1.25,"status":"CONFIRMED","payoutId":1},`+
 		`{"id":"00000000-0000-4000-8000-000000000002","soldAt":"2026-03-01T10:00:00Z","cashback":2}]`)
@@ -68,9 +83,9 @@ func TestPublicViews(t *testing.T) {
 	defer elsewhere.Close() //nolint:errcheck // the engine stays open
 	wantRows(t, elsewhere, "SELECT id, cashback, status FROM "+views+".transactions WHERE sold_at < '2026-02-01'",
 		"00000000-0000-4000-8000-000000000001 1.25 CONFIRMED")
-	wantRows(t, elsewhere, "SELECT kind, id FROM "+views+".deals_active(at = '2100-01-01 00:00:00')",
+	wantRows(t, elsewhere, "SELECT kind, id FROM "+withParameters(views)+".deals_active(at = '2100-01-01 00:00:00')",
 		"promotion 00000000-0000-4000-8000-000000000003")
-	wantRows(t, elsewhere, "SELECT count() FROM "+views+".deals_active(at = '2000-01-01 00:00:00')", "0")
+	wantRows(t, elsewhere, "SELECT count() FROM "+withParameters(views)+".deals_active(at = '2000-01-01 00:00:00')", "0")
 	wantRows(t, elsewhere, "SELECT payout_id, id, state FROM "+views+".payout_transactions WHERE payout_id = 1",
 		"1 00000000-0000-4000-8000-000000000001 same")
 
@@ -114,10 +129,11 @@ func TestPublicViewsKeepUp(t *testing.T) {
 	}
 	whole := names()
 
-	do("DROP DATABASE " + views + " SYNC") // as after a backup of the warehouse alone was restored
+	do("DROP DATABASE "+views+" SYNC", "DROP DATABASE "+withParameters(views)+" SYNC") // as after a backup of the warehouse alone was restored
 	migratePublic(t, w)
 
 	do("CREATE VIEW "+views+".sync_state AS SELECT name FROM "+w.database+".sync_state",
+		"CREATE VIEW "+views+".deals_active AS SELECT id FROM "+w.database+".deals_active(at = {at:DateTime64(3, 'UTC')})", // as it was
 		"CREATE VIEW "+views+".mine AS SELECT id FROM "+w.database+".transactions",
 		"DROP VIEW "+views+".coupons", createPublicMark(w.database, views, files, generation-1))
 	migratePublic(t, w)

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,9 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	in.divide(derivedNames(w.Stream))
 	if w.Stream.Child != nil {
 		in.Derived = append(in.Derived, childHashes(w.Stream))
+	}
+	if !in.Watermark.IsZero() {
+		in.Rank = l.rank(in)
 	}
 	p := publication{Writer: w, lease: l, intent: in}
 	if !in.Record.Changes.Any() && w.Stream.Child == nil {
@@ -193,7 +197,9 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 		states = append(states, stateRow{stateCheckpoint, "", 0})
 	}
 	if !in.Watermark.IsZero() {
-		states = append(states, watermarkRow(in.Watermark))
+		row := watermarkRow(in.Watermark)
+		row.version = cmp.Or(in.Rank, row.version)
+		states = append(states, row)
 	}
 	for name, value := range in.State {
 		states = append(states, stateRow{name, value, 0})

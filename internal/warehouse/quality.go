@@ -16,6 +16,7 @@ import (
 const (
 	CheckRowsMatch        = "rows_match"            // the view has as many rows as the run says
 	CheckKeysUnique       = "keys_unique"           // no key that the run wrote is twice in the view
+	CheckKeysTellApart    = "keys_tell_apart"       // no two different records came with one key
 	CheckUpdatesNotFuture = "updates_not_in_future" // no updatedAt after the API's own time
 	CheckPayoutsKnown     = "payouts_known"         // every payout that a transaction names is loaded
 	CheckAmounts          = "amounts_not_negative"  // no amount below zero, unless declined
@@ -41,9 +42,9 @@ const countAgain = 24 * time.Hour
 // fewRows is up to how many rows are counted after each run that changed any, or read all. That costs milliseconds.
 const fewRows = 100_000
 
-// CheckQuality checks what readers see after a run that succeeded, and records the results in quality_checks. A check
-// that cannot be made is left out: of payouts before payouts are loaded, of the number of rows when another run has
-// published since.
+// CheckQuality checks what readers see after a run that has loaded all, and records the results in quality_checks. A
+// check that cannot be made is left out: of payouts before payouts are loaded, of the number of rows when another run
+// has published since.
 //
 // It looks at what the run has written, so it costs the same however many rows there are. The rows of a large stream
 // are counted only in three cases: once a day, after a run that read them all and found changes, and for as long as a
@@ -51,7 +52,7 @@ const fewRows = 100_000
 // when they were written, and a second row of a key shows in the number of rows. After a run that changed nothing there
 // is nothing new to check: what was right before still is.
 func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, error) {
-	if run.Outcome != OutcomeSuccess {
+	if !run.LoadedAll() {
 		return nil, nil
 	}
 	s, err := catalog.Find(run.Stream)
@@ -59,7 +60,7 @@ func (w *Warehouse) CheckQuality(ctx context.Context, run RunRecord) ([]Check, e
 		return nil, err
 	}
 	q := newQuality(w.At(run.Account), run, s)
-	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.values,
+	for _, step := range []func(context.Context) error{q.before, q.rows, q.keys, q.apart, q.values,
 		q.payouts, q.prices, q.fields, q.save} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("checking %s of account %s after run %s: %w", run.Stream,
@@ -198,6 +199,20 @@ func (q *quality) keys(ctx context.Context) error {
 	}
 	q.add(CheckKeysUnique, twice, 0, fmt.Sprintf("rows of the view with a key that another row has: %d; SHOW CREATE VIEW %s tells whether it still reads with FINAL", twice, q.stream.Name))
 	return nil
+}
+
+// apart looks at keys that several different records had. A run that read only a part says nothing of the others.
+func (q *quality) apart(context.Context) error {
+	if n := q.run.Clashes.Keys; n > 0 || ReadsWhole(q.run.Mode) {
+		q.add(CheckKeysTellApart, n, 0, q.run.Clashes.Words(q.stream))
+	}
+	return nil
+}
+
+// Words says what was found, and what to look at.
+func (c Clashes) Words(s *catalog.Stream) string {
+	return fmt.Sprintf("keys with which the service lists several records that differ: %d; the one that it lists last is loaded, "+
+		"and the others are not: ask the people who run it; %s: %s", c.Keys, keyNames(s), strings.Join(c.Examples, ", "))
 }
 
 // rule is a condition on the values of a row. what completes "3 rows ..." and has no verb, because it must also fit "1

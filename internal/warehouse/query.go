@@ -61,7 +61,7 @@ func (r *runRow) fields() []any {
 		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
 		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
-		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error,
+		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause,
 	}
 }
 

@@ -56,7 +56,7 @@ func payoutPage(t *testing.T, w *Warehouse, d *rand.Rand) string {
 // TestReconciliation compares what is reported about payouts, after each run of a random history of sales and payouts,
 // with views that compute it step by step. For wide samples: package report has payouts of random histories, too.
 func TestReconciliation(t *testing.T) {
-	enginetest.OnlyWide(t)
+	enginetest.OnlyWideWithoutRace(t)
 	t.Parallel()
 	seen := map[string]int{}
 	w := open(t)

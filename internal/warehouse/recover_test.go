@@ -144,7 +144,7 @@ func TestExpiredLease(t *testing.T) {
 	if _, err := w.Writer(next).Recover(t.Context(), lease, next.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n := text(t, w, "SELECT count() FROM products_2_staging"); n[0] != "0" {
+	if n := text(t, w, "SELECT count() FROM products_staging"); n[0] != "0" {
 		t.Errorf("%s rows of a dead run are left", n[0])
 	}
 	if err := lease.Release(t.Context()); err != nil {

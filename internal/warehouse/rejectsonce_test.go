@@ -2,13 +2,11 @@ package warehouse
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"dealhouse/internal/decode"
 	"dealhouse/internal/enginetest"
@@ -152,84 +150,6 @@ func TestRejectsWithTheClockSetBack(t *testing.T) {
 	r := meets(t, w, "incremental", OutcomeSuccess, x)
 	if got := listed(t, w, "last_run_id")[0]; got != r.ID.String() {
 		t.Errorf("the last run is %s, want %s", got, r.ID)
-	}
-}
-
-// TestRejectsAreMigrated migrates a warehouse in which each run had made rows of its own. For wide samples: TestUpgrade
-// migrates an older schema.
-func TestRejectsAreMigrated(t *testing.T) {
-	enginetest.OnlyWide(t)
-	t.Parallel()
-	w := open(t)
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var runs []uuid.UUID
-	for i, outcome := range []string{OutcomeSuccess, OutcomeSuccess, OutcomeFailed, OutcomeSuccess} {
-		id := uuid.New()
-		runs = append(runs, id)
-		mode := "incremental"
-		if i == 3 {
-			mode = ModeRetry
-		}
-		if err := w.SaveRun(t.Context(), RunRecord{Account: "acme", Stream: "transactions", RunID: id, Mode: mode,
-			Outcome: outcome, StartedAt: at.Add(time.Duration(i) * time.Minute)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	old := []string{"DROP TABLE rejects_log",
-		"ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"}
-	for _, name := range []string{"0001_bookkeeping.sql", "0002_rejects.sql"} {
-		text, err := os.ReadFile("../../schema/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, statement := range splitStatements(string(text)) {
-			if strings.Contains(firstLine(statement), "rejected_records_log") ||
-				strings.Contains(firstLine(statement), "settled_rejects_log") {
-				old = append(old, statement)
-			}
-		}
-	}
-	row := func(run int, minutes float64, key, field, raw string) {
-		read := at.Add(time.Duration(minutes * float64(time.Minute))).Format("2006-01-02 15:04:05.000000")
-		old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log VALUES ('acme', 'transactions', '%s', 1, '%s', '%s', 'wrong_type', '%s', '%s', '%s')",
-			runs[run], key, field, raw, read[:23], read))
-	}
-	// Read again by the overlap of the next run, and by one that failed.
-	row(0, 0.5, "k", "orderValue", "{}")
-	row(1, 1.5, "k", "orderValue", "{}")
-	row(2, 2.5, "k", "orderValue", "{}")
-	row(2, 2.5, "n", "orderValue", "{}") // only by the one that failed
-	row(0, 0.5, "", "", "one")
-	row(0, 0.5, "", "", "two")
-	row(0, 0.5, "l", "orderValue", "[]") // loaded by a retry since
-	old = append(old, fmt.Sprintf("INSERT INTO settled_rejects_log SELECT account, stream, run_id, page, key, field, reason, sipHash64(raw), 'loaded', '%s', toDateTime64('2026-01-02', 3, 'UTC')"+
-		" FROM rejected_records_log WHERE key = 'l'", runs[3]))
-	old = append(old, fmt.Sprintf("INSERT INTO rejected_records_log (account, stream, run_id, page, key, field, reason, raw, seen_at)"+
-		" VALUES ('acme', 'transactions', '%s', 1, 'm', 'orderValue', 'wrong_type', '{}', '2026-01-05 00:00:00')",
-		runs[1])) // from before the time of reading was recorded
-	for _, statement := range old {
-		if err := w.exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	for range 2 { // the second time, as after a crash before it was recorded
-		if _, err := w.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got := listed(t, w, "key, raw, state, times, formatDateTime(first_seen_at, '%H:%i:%S'), formatDateTime(seen_at, '%H:%i:%S'), formatDateTime(read_at, '%H:%i:%S'), ifNull(toString(settled_at), '-')")
-		want := []string{
-			" one open 1 00:00:30 00:00:30 00:00:30 -", " two open 1 00:00:30 00:00:30 00:00:30 -",
-			"k {} open 3 00:00:30 00:02:30 00:00:30 -", // the first reading: its row was made from it
-			"l [] loaded 1 00:00:30 00:00:30 00:00:30 2026-01-02 00:00:00.000",
-			"m {} open 1 00:00:00 00:00:00 00:01:00 -",
-			"n {} unpublished 1 00:02:30 00:02:30 00:02:30 -",
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Error(d)
-		}
-		if err := w.exec(t.Context(), "ALTER TABLE schema_migrations_log DELETE WHERE version = 9 SETTINGS mutations_sync = 2"); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -64,6 +64,9 @@ func (p *pool) advice(r remedy) string {
 	if dir, embedded := strings.CutPrefix(p.given.DSN, EmbeddedScheme); embedded && r.full {
 		return fmt.Sprintf("the disk of %s is full: free space on it, or move the folder to a larger one", dir)
 	}
+	if p.Embedded() && r.code == 0 {
+		return "the process that has the embedded engine ended: the log says why, and that it is started anew"
+	}
 	return r.advice
 }
 

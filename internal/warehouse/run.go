@@ -23,6 +23,8 @@ type Run struct {
 	// ServerTime is the service's clock when the run had read. No row changed later than that, so what is dated after
 	// it counts as changed then. Zero: not known; the warehouse's clock is used instead.
 	ServerTime time.Time
+	// Present says that what the run has read is the state now, even where a row is dated before what is stored.
+	Present bool
 	// Within is the part of the stream that the run reads; nil: all of it.
 	Within catalog.Scope
 }

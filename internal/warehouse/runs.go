@@ -44,16 +44,23 @@ type RunRecord struct {
 	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
+	Cause          string    `json:"cause,omitempty"` // equal ones are one fault, if they are of one account, or of a service
 	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
 	Unknown []string `json:"-"`
 	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
+	Clashes Clashes  `json:"-"` // likewise
 	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
 	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
-	"error String, version UInt64")
+	"error String, cause String, version UInt64")
+
+// LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
+func (r RunRecord) LoadedAll() bool {
+	return r.Outcome == OutcomeSuccess || r.Outcome == OutcomeGuarded && r.Changes.Kept > 0
+}
 
 // saveRun writes the run's row; a later write replaces an earlier one.
 func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
@@ -84,7 +91,7 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 			r.Changes.Inserted, r.Changes.Updated,
 			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
 			r.Changes.Older, r.Changes.Kept,
-			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, r.Cause,
 			uint64(next.UnixMicro()))
 	})
 	if err != nil {

@@ -24,11 +24,12 @@ type grants struct {
 	rights []string
 }
 
-func onDatabase(p *pool) string { return "`" + p.database + "`.*" }
-func onShard(p *pool) string    { return "`" + shardDatabase(p.database) + "`.*" }
-func onViews(p *pool) string    { return "`" + p.given.ViewsDatabase + "`.*" }
-func onServer(*pool) string     { return "*.*" }
-func onLocal(p *pool) string    { return "`" + p.dialect.local() + "`.*" }
+func onDatabase(p *pool) string   { return "`" + p.database + "`.*" }
+func onShard(p *pool) string      { return "`" + shardDatabase(p.database) + "`.*" }
+func onViews(p *pool) string      { return "`" + p.given.ViewsDatabase + "`.*" }
+func onParameters(p *pool) string { return "`" + withParameters(p.given.ViewsDatabase) + "`.*" }
+func onServer(*pool) string       { return "*.*" }
+func onLocal(p *pool) string      { return "`" + p.dialect.local() + "`.*" }
 
 // grantsOf returns the rights that a role needs.
 func (p *pool) grantsOf(role Role) []grants {
@@ -37,11 +38,12 @@ func (p *pool) grantsOf(role Role) []grants {
 	}
 	switch {
 	case role == Migrator:
-		return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT", "CREATE", "DROP"}})
+		rights := []string{"SELECT", "CREATE", "DROP"}
+		return append(p.grantsOnTables(role), grants{onViews, rights}, grants{onParameters, rights})
 	case role == Visitor && !p.dialect.divided:
-		return []grants{{onViews, []string{"SELECT"}}}
+		return []grants{{onViews, []string{"SELECT"}}, {onParameters, []string{"SELECT"}}}
 	}
-	return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT"}})
+	return append(p.grantsOnTables(role), grants{onViews, []string{"SELECT"}}, grants{onParameters, []string{"SELECT"}})
 }
 
 // grantsOnTables returns the rights that a role needs if the warehouse has no database of views.

@@ -91,27 +91,3 @@ func TestAgesWithASkewedClock(t *testing.T) {
 		t.Errorf("ages by the warehouse's clock:\n%s", strings.Join(groups, "\n"))
 	}
 }
-
-// TestMigrateKeepsRunsOfBefore upgrades a warehouse whose runs have no time of the service. For wide samples:
-// TestUpgrade migrates an older schema.
-func TestMigrateKeepsRunsOfBefore(t *testing.T) {
-	enginetest.OnlyWide(t)
-	t.Parallel()
-	w := open(t)
-	lookedAt(t, w, "incremental", time.Time{})
-	for _, statement := range []string{
-		"DROP VIEW service_clock", "DROP VIEW sync_runs", "ALTER TABLE sync_runs_log DROP COLUMN server_time",
-		"ALTER TABLE schema_migrations_log DELETE WHERE version IN (0, 8, 9) SETTINGS mutations_sync = 2",
-	} {
-		if err := w.exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantRows(t, w, "SELECT mode, outcome, server_time FROM sync_runs", "incremental success -")
-	wantRows(t, w, "SELECT account, service_time FROM service_clock", "acme -")
-	lookedAt(t, w, "incremental", time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
-	wantRows(t, w, "SELECT service_time FROM service_clock", "2026-03-01 00:00:00.000")
-}

@@ -1,9 +1,11 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,7 +115,7 @@ type Settlement struct {
 	PayoutAmount       decimal.Decimal
 	Text, MatchedBy    string
 	Payouts            []int64
-	Shares             []decimal.Decimal // of Payouts
+	Shares, Fees       []decimal.Decimal // of Payouts
 	NotLoaded          []int64
 	At                 time.Time
 	By                 string
@@ -129,17 +131,6 @@ func (r Reader) SettlementsOfPayout(ctx context.Context, account string, payout 
 	return r.settlements(ctx, selectSettlements(true), named("account", account), named("payout", fmt.Sprint(payout)))
 }
 
-// anySettlement reports whether anything was ever imported, for one account or, without a name, for any. If nothing
-// was, it saves the planning of the statements that match payouts with settlements, which costs many times as much
-// as this query.
-func (r Reader) anySettlement(ctx context.Context, account any) (bool, error) {
-	var n uint64
-	if err := r.retrying.QueryRow(ctx, selectAnySettlement, account).Scan(&n); err != nil {
-		return false, fmt.Errorf("reading whether settlements were imported: %w", err)
-	}
-	return n > 0, nil
-}
-
 // CountSettlements returns how many settlements of an account were imported.
 func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64, err error) {
 	if err := r.retrying.QueryRow(ctx, countSettlements, named("account", account)).Scan(&n); err != nil {
@@ -149,17 +140,14 @@ func (r Reader) CountSettlements(ctx context.Context, account string) (n uint64,
 }
 
 func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]Settlement, error) {
-	if some, err := r.anySettlement(ctx, args[0]); !some || err != nil {
-		return nil, err
-	}
 	rows, err := r.retrying.Query(ctx, query, args...)
 	all, err := scanned(rows, err, func(s *Settlement) []any {
 		return []any{&s.Account, &s.Reference, &s.Revision, &s.ReceivedOn, &s.Currency, &s.Amount,
 			&s.Fee, &s.PayoutCurrency,
-			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.NotLoaded, &s.At, &s.By}
+			&s.PayoutAmount, &s.Text, &s.MatchedBy, &s.Payouts, &s.Shares, &s.Fees, &s.NotLoaded, &s.At, &s.By}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("matching the settlements with payouts: %w", err)
+		return nil, fmt.Errorf("reading what reached the bank: %w", err)
 	}
 	return all, nil
 }
@@ -187,11 +175,7 @@ func (r Reader) ThreeWaysOfPayout(ctx context.Context, account string, payout in
 }
 
 func (r Reader) threeWays(ctx context.Context, ofPayout bool, args ...any) ([]ThreeWay, error) {
-	settled, err := r.anySettlement(ctx, args[0])
-	if err != nil {
-		return nil, err
-	}
-	rows, err := r.retrying.Query(ctx, selectThreeWays(settled, ofPayout), args...)
+	rows, err := r.retrying.Query(ctx, selectThreeWays(ofPayout), args...)
 	all, err := scanned(rows, err, func(t *ThreeWay) []any {
 		return []any{&t.Account, &t.Payout, &t.Currency, &t.Earned, &t.PaidOut, &t.Received, &t.Fees, &t.Converted,
 			&t.Rounding, &t.Outstanding, &t.State, &t.Settlements, &t.LastReceivedOn}
@@ -202,19 +186,98 @@ func (r Reader) threeWays(ctx context.Context, ofPayout bool, args ...any) ([]Th
 	return all, nil
 }
 
-// PayoutPaid is what a payout paid in one currency.
-type PayoutPaid struct {
-	Payout   int64
-	Currency string // empty: not known
-	Paid     decimal.Decimal
+// PayoutDue is a row of payout_paid: what a payout paid in one currency.
+type PayoutDue struct {
+	Payout        int64
+	Currency      string // empty: not known
+	Paid, Stamped decimal.Decimal
+	End           *time.Time // of its sales
 }
 
-// PayoutsPaid reads what the payouts of an account paid.
-func (r Reader) PayoutsPaid(ctx context.Context, account string) ([]PayoutPaid, error) {
-	rows, err := r.retrying.Query(ctx, selectPayoutsPaid, named("account", account))
-	all, err := scanned(rows, err, func(p *PayoutPaid) []any { return []any{&p.Payout, &p.Currency, &p.Paid} })
+// PayoutsDue reads what the payouts of an account paid.
+func (r Reader) PayoutsDue(ctx context.Context, account string) ([]PayoutDue, error) {
+	rows, err := r.retrying.Query(ctx, selectPayoutsDue, named("account", account))
+	all, err := scanned(rows, err, func(d *PayoutDue) []any {
+		return []any{&d.Payout, &d.Currency, &d.Paid, &d.Stamped, &d.End}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what the payouts of account %s paid: %w", account, err)
 	}
 	return all, nil
+}
+
+// PayoutsReadAt returns when the payouts of an account were last read completely, or a time without end if it was
+// today.
+func (r Reader) PayoutsReadAt(ctx context.Context, account string) (at time.Time, err error) {
+	if err := r.retrying.QueryRow(ctx, selectPayoutsReadAt, named("account", account)).Scan(&at); err != nil {
+		return at, fmt.Errorf("reading when the payouts of account %s were read: %w", account, err)
+	}
+	return at.UTC(), nil
+}
+
+// SettlementMatch says which payouts a revision of a settlement settles. The last row of a settlement counts.
+type SettlementMatch struct {
+	Account, Reference     string
+	Revision               uint32
+	Hash                   string
+	At                     time.Time
+	MatchedBy              string // empty: they are not known
+	Payouts                []int64
+	Shares, Fees, Rounding []decimal.Decimal // of Payouts
+}
+
+var matchColumns = columns("account String, reference String, revision UInt32, hash String, at DateTime64(3), matched_by String, payouts Array(Int64), " +
+	"shares Array(Decimal(38,4)), fees Array(Decimal(38,4)), rounding Array(Decimal(38,4))")
+
+// SettlementMatches reads all matches of an account that were ever made, in that order.
+func (r Reader) SettlementMatches(ctx context.Context, account string) ([]SettlementMatch, error) {
+	rows, err := r.retrying.Query(ctx, selectSettlementMatches, named("account", account))
+	all, err := scanned(rows, err, func(m *SettlementMatch) []any {
+		return []any{&m.Account, &m.Reference, &m.Revision, &m.Hash, &m.At, &m.MatchedBy, &m.Payouts, &m.Shares, &m.Fees,
+			&m.Rounding}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading which payouts the settlements of account %s settle: %w", account, err)
+	}
+	return all, nil
+}
+
+// AddSettlementMatches adds matches of an account: all of them, or none.
+func (w *Warehouse) AddSettlementMatches(ctx context.Context, account string, all []SettlementMatch) error {
+	if len(all) == 0 {
+		return nil
+	}
+	w = w.At(account)
+	_, at, err := w.timeAfter(ctx, newestTime("at"), "settlement_matches_log")
+	if err == nil {
+		err = insertEach(ctx, w.pool, "settlement_matches_log", matchColumns, all, func(m SettlementMatch) []any {
+			return []any{m.Account, m.Reference, m.Revision, m.Hash, at.UTC(), m.MatchedBy, m.Payouts, m.Shares, m.Fees,
+				m.Rounding}
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("storing which payouts the settlements of account %s settle: %w", account, err)
+	}
+	return nil
+}
+
+// LastRevisions returns the last revision of each settlement, as the view settlements has it.
+func LastRevisions(all []SettlementRevision) []SettlementRevision {
+	all = slices.Clone(all)
+	SortRevisions(all)
+	var last []SettlementRevision
+	for i, s := range all {
+		if i+1 == len(all) || all[i+1].Account != s.Account || all[i+1].Reference != s.Reference {
+			last = append(last, s)
+		}
+	}
+	return last
+}
+
+// SortRevisions sorts revisions by settlement, the one that counts last.
+func SortRevisions(all []SettlementRevision) {
+	slices.SortStableFunc(all, func(a, b SettlementRevision) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Reference, b.Reference),
+			cmp.Compare(a.Revision, b.Revision), a.At.Compare(b.At), cmp.Compare(b.Hash, a.Hash))
+	})
 }

@@ -90,7 +90,7 @@ func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
 	var fits bool
 	err = w.conn.QueryRow(ctx, selectMark, named("files", fmt.Sprint(files)),
 		named("generation", fmt.Sprint(generation))).Scan(&fits)
-	if fits || err != nil && !IsMissing(err) {
+	if err != nil && !IsMissing(err) {
 		return nil, err
 	}
 	names, err := w.names(ctx, shardDatabase(w.database))
@@ -98,7 +98,8 @@ func (w *Warehouse) pendingUnion(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	old, err := w.names(ctx, w.database)
-	if err != nil {
+	dropped := slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(old, name) })
+	if err != nil || fits && !dropped {
 		return nil, err
 	}
 	return w.dialect.union(shardDatabase(w.database), names, old, mark)

@@ -19,24 +19,80 @@ const (
 	stateDerived    = "derived" // the derived tables that are up to date with the last publication
 )
 
-// StateOrigin names the state that has the origin of the service from which the watermark was read, for Intent.State.
+// StateOrigin names the state that has the identity (dealapi.Client.Identity) of the service whose rows are loaded, for
+// Intent.State.
 const StateOrigin = "origin"
+
+// StateFrom names the state that has the updatedAt from which on everything is loaded, for Intent.State. It is the zero
+// time if that is all.
+const StateFrom = "loaded_from"
 
 // StateScope names the state that has the scope (catalog.Scope.Encode) of the last complete list of the stream, for
 // Intent.State.
 const StateScope = "scope"
 
+// StateClock names the state that has a ServiceClock as JSON, for Intent.State.
+const StateClock = "clock"
+
+// ServiceClock is what is known of the clock of the service that a stream is read from.
+type ServiceClock struct {
+	Date time.Time `json:"date"` // by that clock: when the last run began whose answers were believed
+	At   time.Time `json:"at"`   // the same moment by the clock of the warehouse
+	// Sure is a time up to which everything was read before the clock was first seen to jump, ahead or back; zero: it
+	// was not seen.
+	Sure time.Time `json:"sure,omitzero"`
+	// Until is what the clock had shown before it was put right: some rows may be dated up to then. Zero: it was not.
+	Until time.Time `json:"until,omitzero"`
+	// Back counts the runs in a row whose answers were older than Date, and BackDate and BackAt are of the last of them.
+	// Low is the earliest time by which rows can have been dated since, if the clock was set back.
+	Back     int       `json:"back,omitempty"`
+	BackDate time.Time `json:"back_date,omitzero"`
+	BackAt   time.Time `json:"back_at,omitzero"`
+	Low      time.Time `json:"low,omitzero"`
+}
+
+// Clock returns what is known of the service's clock, or nil.
+func (l *Lease) Clock() (*ServiceClock, error) {
+	return parseState[ServiceClock](l.account, l.stream, StateClock, l.state(StateClock))
+}
+
 // Scope returns the scope of the last complete list; "" is all of the stream.
 func (l *Lease) Scope() string { return l.state(StateScope) }
 
-// Origin returns the service from which the watermark was read, or "" if that is not known.
+// Origin returns the identity of the service whose rows are loaded, or "" if that is not known.
 func (l *Lease) Origin() string { return l.state(StateOrigin) }
+
+// LoadedFrom returns the updatedAt from which on everything is loaded. known is false if nothing says so.
+func (l *Lease) LoadedFrom() (from time.Time, known bool) { return parseFrom(l.state(StateFrom)) }
+
+func parseFrom(value string) (from time.Time, known bool) {
+	from, err := time.Parse(time.RFC3339Nano, value)
+	return from, err == nil
+}
+
+// LoadedFrom returns the same of each stream of which it is known.
+func (r Reader) LoadedFrom(ctx context.Context) (map[StreamID]time.Time, error) {
+	type state struct{ account, stream, value string }
+	rows, err := r.once.Query(ctx, selectLoadedFrom)
+	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.account, &s.stream, &s.value} })
+	if err != nil {
+		return nil, fmt.Errorf("reading from when on the streams are loaded: %w", err)
+	}
+	all := map[StreamID]time.Time{}
+	for _, s := range states {
+		if from, known := parseFrom(s.value); known {
+			all[StreamID{s.account, s.stream}] = from
+		}
+	}
+	return all, nil
+}
 
 // Checkpoint is the place of a walk after its last staged batch.
 type Checkpoint struct {
 	RunID     uuid.UUID `json:"run_id"`
 	StartedAt time.Time `json:"started_at"` // of the run that began the walk
 	SavedAt   time.Time `json:"saved_at"`   // by the clock of the warehouse
+	Origin    string    `json:"origin"`     // the service that the pages are of
 	Next      string    `json:"next"`       // page to continue with
 	Batch     int       `json:"batch"`      // batches staged so far
 	Totals    Totals    `json:"totals"`
@@ -48,7 +104,11 @@ type Intent struct {
 	RunID     uuid.UUID `json:"run_id"`
 	MergedAt  time.Time `json:"merged_at"`
 	Watermark time.Time `json:"watermark"` // zero: the stream has none
-	Record    RunRecord `json:"record"`    // the row of sync_runs to write once it is done
+	// Corrected says that the stored watermark was never true, and is replaced though it is later.
+	Corrected bool `json:"-"`
+	// Rank is the version of the watermark. Publish fills it in. 0: that of watermarkRow.
+	Rank   uint64    `json:"rank,omitempty"`
+	Record RunRecord `json:"record"` // the row of sync_runs to write once it is done
 	// State has other states of the stream that are stored with the publication, value by name. They are written in the
 	// same block that clears the intent, so that a backfill never counts a window as done whose rows are missing.
 	State map[string]string `json:"state,omitempty"`
@@ -190,6 +250,22 @@ func (p *pool) insertStates(ctx context.Context, account, stream string, next ui
 		return fmt.Errorf("saving the state of %s of account %s: %w", stream, account, err)
 	}
 	return nil
+}
+
+// rank returns the version of a watermark (warehouse-3): that of the stored one, moved by as many milliseconds as it is
+// later. A corrected one gets the next version.
+func (l *Lease) rank(in Intent) uint64 {
+	stored, err := l.Watermark()
+	for _, s := range l.states {
+		switch {
+		case s.name != stateWatermark || err != nil || stored.IsZero():
+		case in.Corrected && in.Watermark.Before(stored):
+			return s.version + 1
+		default:
+			return uint64(int64(s.version) + in.Watermark.UnixMilli() - stored.UnixMilli())
+		}
+	}
+	return watermarkRow(in.Watermark).version
 }
 
 func watermarkRow(t time.Time) stateRow {

@@ -64,6 +64,9 @@ FROM
 var selectLeases = sql("SELECT account, stream, value FROM sync_state_log FINAL WHERE name = $lease AND value != ''",
 	parts{"lease": quote(stateLease)})
 
+var selectLoadedFrom = sql("SELECT account, stream, value FROM sync_state_log FINAL WHERE name = $from",
+	parts{"from": quote(StateFrom)})
+
 // selectStillRunning selects those of some runs that have not ended. Parameter: runs.
 var selectStillRunning = sql("SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = $running AND has({runs:Array(String)}, toString(run_id))",
 	parts{"running": quote(OutcomeRunning)})

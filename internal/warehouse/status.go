@@ -24,24 +24,35 @@ type StreamStatus struct {
 	LastError   string     `json:"last_error"` // of the last run, when it failed
 	// Waiting is how many rows the last list no longer had. They wait for a confirmation before they are deleted.
 	Waiting   uint64     `json:"waiting"`
+	Ended     EndedRun   `json:"-"`
 	Faults    Faults     `json:"faults"`
 	Watermark *time.Time `json:"watermark"`
 	Scope     string     `json:"scope,omitempty"` // of the last complete list (catalog.Scope.Encode); "": all
 	Now       time.Time  `json:"now"`             // by the clock of the warehouse
+	// Ahead is how far the clock of the service was ahead of the warehouse's when the stream was last read.
+	Ahead time.Duration `json:"-"`
 }
 
-// Lag is how old the visible data is at a time of the warehouse's clock: by the watermark if there is one, else by the
-// last success, which loaded the whole list. It is nil when that is not known.
+// Lag is how old the visible data is at a time of the warehouse's clock: by the watermark and the service's clock if
+// there is a watermark, else by the last success, which loaded the whole list. It is nil when that is not known, as if
+// the watermark lies ahead of the service's clock.
 func (s StreamStatus) Lag(now time.Time) *time.Duration {
 	since := s.LastSuccess
 	if s.Watermark != nil {
-		since = s.Watermark
+		since, now = s.Watermark, now.Add(s.Ahead)
 	}
-	if since == nil || since.IsZero() {
+	if since == nil || since.IsZero() || s.Watermark != nil && since.After(now.Add(clockTolerance)) {
 		return nil
 	}
 	lag := max(0, now.Sub(*since))
 	return &lag
+}
+
+// EndedRun is how the last run ended that was not stopped by a signal.
+type EndedRun struct {
+	StartedAt                   *time.Time // nil: there was none
+	Outcome                     string
+	Read, Rejected, WouldDelete uint64
 }
 
 // Faults are the runs since the last success that failed, that a guard stopped, whose process died, or that may have
@@ -51,6 +62,7 @@ type Faults struct {
 	Since   *time.Time `json:"since"`   // when the first of them began
 	Outcome string     `json:"outcome"` // of the last of them
 	Error   string     `json:"error"`   // of the last of them
+	Cause   string     `json:"cause"`   // of the last of them, as RunRecord has it
 }
 
 // Status returns the state of every stream that was ever run.
@@ -77,11 +89,13 @@ func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
 	type row struct {
 		StreamStatus
 		lastRun uuid.UUID
+		clock   string
 	}
 	found, err := scanned(rows, err, func(s *row) []any {
 		return []any{&s.Account, &s.Stream, &s.LastSuccess, &s.LookedAt, &s.LastFull, &s.LastFailure, &s.LastRun,
 			&s.lastRun, &s.LastOutcome, &s.LastError, &s.Waiting,
-			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Watermark, &s.Scope, &s.Now}
+			&s.Ended.StartedAt, &s.Ended.Outcome, &s.Ended.Read, &s.Ended.Rejected, &s.Ended.WouldDelete,
+			&s.Faults.Count, &s.Faults.Since, &s.Faults.Outcome, &s.Faults.Error, &s.Faults.Cause, &s.Watermark, &s.Scope, &s.clock, &s.Now}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the status of the streams: %w", err)
@@ -94,6 +108,13 @@ func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
 	for _, s := range found {
 		if dead[s.lastRun] {
 			s.LastOutcome, s.LastError = OutcomeKilled, diedEarly
+		}
+		clock, err := parseState[ServiceClock](s.Account, s.Stream, StateClock, s.clock)
+		if err != nil {
+			return nil, err
+		}
+		if clock != nil {
+			s.Ahead = clock.Date.Sub(clock.At)
 		}
 		all = append(all, s.StreamStatus)
 	}

@@ -30,8 +30,9 @@ func selectStandings() string {
 	return sql(`SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
     ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
     last_run, last_run_id, last_outcome, last_error, last_waiting,
-    length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
-    parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
+    last_ended, ended_outcome, ended_read, ended_rejected, ended_would_delete,
+    length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error), if(empty(faults), '', fault_cause),
+    parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, s.clock, now64(3, 'UTC')
 FROM
 (
     SELECT *, arrayFilter(began -> began > last_good, faults_ever) AS faults
@@ -39,18 +40,23 @@ FROM
     (
         SELECT account, stream, maxIf(finished_at, good) AS last_success,
             minIf(started_at, initial) AS first_load, countIf(good AND initial) > 0 AS loaded_first,
-            maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
+            maxIf(started_at, (good OR $held) AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
             argMax(run_id, started_at) AS last_run_id,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
+            maxIf(toNullable(started_at), ended) AS last_ended, argMaxIf(outcome, started_at, ended) AS ended_outcome,
+            argMaxIf(rows_read, started_at, ended) AS ended_read, argMaxIf(rejected, started_at, ended) AS ended_rejected,
+            argMaxIf(would_delete, started_at, ended) AS ended_would_delete,
             groupArrayIf(started_at, faulty) AS faults_ever,
             argMaxIf(outcome, (started_at, version), faulty) AS fault,
-            argMaxIf(error, (started_at, version), faulty) AS fault_error
+            argMaxIf(error, (started_at, version), faulty) AS fault_error,
+            argMaxIf(cause, (started_at, version), faulty) AS fault_cause
         FROM
         (
-            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, $succeeded AS good,
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, cause, waiting, version, rows_read, rejected,
+                would_delete, outcome NOT IN ($running, $stopped) AS ended, $succeeded AS good,
                 mode = $initial AS initial, $whole AS whole, $faulty AS faulty, $published AS published
             FROM sync_runs_log FINAL WHERE $fresh
         )
@@ -59,13 +65,15 @@ FROM
 ) AS r
 LEFT JOIN
 (
-    SELECT account, stream, anyIf(value, name = $watermark) AS watermark, anyIf(value, name = $scope) AS scope
-    FROM sync_state_log FINAL WHERE name IN ($watermark, $scope) GROUP BY account, stream
+    SELECT account, stream, anyIf(value, name = $watermark) AS watermark, anyIf(value, name = $scope) AS scope,
+        anyIf(value, name = $clock) AS clock
+    FROM sync_state_log FINAL WHERE name IN ($watermark, $scope, $clock) GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf($streams, r.stream)`, parts{
-		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething,
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "held": deletesHeld,
 		"whole":   wholeModes,
-		"initial": quote(ModeInitial), "watermark": quote(stateWatermark), "scope": quote(StateScope),
+		"running": quote(OutcomeRunning), "stopped": quote(OutcomeStopped),
+		"initial": quote(ModeInitial), "watermark": quote(stateWatermark), "scope": quote(StateScope), "clock": quote(StateClock),
 		"streams": stringArray(catalog.Names()),
 	})
 }
@@ -101,7 +109,7 @@ const rowsOfRun = 4
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error`
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause`
 	if f.Brief {
 		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
 	}

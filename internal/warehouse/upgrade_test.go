@@ -4,55 +4,149 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
+	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/enginetest"
+	"dealhouse/schema"
 )
 
-// old makes the database of a warehouse from before transactions were stored by the time of their sale,
-// with rows in it.
-func old(t *testing.T, w *Warehouse) {
+// withChange returns the files in schema/ as a later version might have them: with one change more.
+func withChange(t *testing.T) fs.FS {
 	t.Helper()
-	restore(t, w, "upgrade")
+	baseline, err := fs.ReadFile(schema.Files, "0001_baseline.sql")
+	must(t, err)
+	return fstest.MapFS{
+		"0001_baseline.sql": {Data: baseline},
+		"0002_colours.sql": {Data: []byte(`-- Colours, to try how a change is applied.
+
+ALTER TABLE sync_runs_log ADD COLUMN IF NOT EXISTS colour String DEFAULT 'blue' COMMENT 'Of the run' AFTER error;
+
+CREATE TABLE IF NOT EXISTS colours_log (name String COMMENT 'Of the colour') ENGINE = ReplacingMergeTree ORDER BY name COMMENT 'All colours';
+
+INSERT INTO colours_log SELECT DISTINCT colour FROM sync_runs_log;
+`)},
+	}
 }
 
-// restore makes the database of a warehouse from a folder of testdata.
-func restore(t *testing.T, w *Warehouse, folder string) {
+// later opens the database of a warehouse with a binary that has one change more.
+func later(t *testing.T, w *Warehouse) version {
 	t.Helper()
-	must(t, w.admin.Exec(t.Context(), "DROP DATABASE "+w.database+" SYNC"),
-		w.admin.Exec(t.Context(), w.migrator.createDatabase()))
-	for _, name := range []string{"schema", "rows"} {
-		script, err := os.ReadFile("testdata/" + folder + "/" + name + ".sql")
-		must(t, err)
-		for _, statement := range splitStatements(string(script)) {
-			if err := w.conn.Exec(t.Context(), statement); err != nil {
-				t.Fatalf("%s: %v", firstLine(statement), err)
-			}
+	v := openVersion(t, w, 0, unchanged)
+	v.migrator.wanted, v.migrator.files = nil, withChange(t)
+	return v
+}
+
+// TestNumberedChange upgrades a warehouse with rows by a change, which dies before and after each of its statements.
+// The views show the same all the time, runs continue, and the binary of before is refused from then on.
+func TestNumberedChange(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "transactions", Part, sale("PENDING", -days))
+	views := oldViews(t, w)
+	before := viewHashes(t, w, views)
+	if len(before) < 28 || before["transactions"] == "0 0" {
+		t.Fatalf("too little to compare: %v", before)
+	}
+	for _, at := range enginetest.Spread([]string{"ALTER TABLE sync_runs_log", "CREATE TABLE IF NOT EXISTS colours_log", "INSERT INTO colours_log"}, 1) {
+		for _, after := range enginetest.Spread([]bool{true, false}, 1) {
+			dieMigrating(t, w, withChange(t), at, after, views, before)
+		}
+	}
+	must(t, w.CheckSchema(t.Context())) // it is not recorded yet
+	v := later(t, w)
+	if err := v.CheckSchema(t.Context()); !errors.Is(err, ErrSchemaOld) {
+		t.Errorf("before the change: %v", err)
+	}
+	if commands := v.migrate(t); len(commands) == 0 {
+		t.Error("nothing was changed")
+	}
+	if again, err := v.Migrate(t.Context()); err != nil || len(again) > 0 {
+		t.Errorf("a second migration: %q %v", again, err)
+	}
+	if d := cmp.Diff(before, viewHashes(t, w, views)); d != "" {
+		t.Errorf("what the views show differs: %s", d)
+	}
+	if got := text(t, w, "SELECT name, (SELECT any(colour) FROM sync_runs_log) FROM colours_log FINAL"); !slices.Equal(got, []string{"blue blue"}) {
+		t.Errorf("the change did %q", got)
+	}
+	if got := text(t, w, "SELECT version, name FROM schema_migrations ORDER BY version"); !slices.Equal(got, []string{"0 streams", "1 0001_baseline.sql", "2 0002_colours.sql"}) {
+		t.Errorf("recorded: %q", got)
+	}
+	if got := load(t, v.Warehouse, "transactions", Part, sale("CONFIRMED", -time.Hour)); got.Updated != 1 {
+		t.Errorf("a run after the change: %+v", got)
+	}
+	for _, err := range []error{w.CheckSchema(t.Context()), second(w.Migrate(t.Context()))} {
+		if !errors.Is(err, ErrSchemaNew) || !strings.Contains(err.Error(), "0002_colours.sql") {
+			t.Errorf("the binary of before: %v", err)
 		}
 	}
 }
 
-// viewHashes returns the hashes of all views that the old warehouse had, by their old columns, without what a dead run
-// and the migration itself change.
+// TestPlanIsRunBySomebodyElse runs what PlanMigration prints as another user. Then nothing is left to do, so the worker
+// needs no right to change the schema: it asks, and changes nothing.
+func TestPlanIsRunBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	v := later(t, w)
+	plan, err := v.PlanMigration(t.Context())
+	must(t, err)
+	for _, statement := range plan {
+		must(t, w.conn.Exec(t.Context(), statement))
+	}
+	if commands := v.migrate(t); len(commands) > 0 {
+		t.Errorf("%d statements are left, the first: %s", len(commands), commands[0])
+	}
+}
+
+// TestEarlierWarehouse opens warehouses of before the first release: each command is refused in a sentence, and nothing
+// is changed.
+func TestEarlierWarehouse(t *testing.T) {
+	t.Parallel()
+	earlier := [][]string{
+		{"INSERT INTO schema_migrations_log (version, name, checksum, applied_at) VALUES (1, '0001_bookkeeping.sql', 'abc', now64(3) + 1)"},
+		{"INSERT INTO schema_migrations_log (version, name, checksum, applied_at) VALUES (1, '0001_bookkeeping.sql', 'abc', now64(3) + 1), (31, '0031_settlement_matches.sql', 'abc', now64(3) + 1)"},
+		{"ALTER TABLE schema_migrations_log DROP COLUMN generation, DROP COLUMN tables, DROP COLUMN views"},
+		{"DROP TABLE transactions_latest SYNC", "CREATE TABLE transactions_latest (account String, id UUID) ENGINE = MergeTree ORDER BY (account, id)"},
+	}
+	for _, statements := range earlier[:enginetest.Sample(2, len(earlier))] {
+		w := open(t)
+		for _, statement := range statements {
+			must(t, w.exec(t.Context(), statement))
+		}
+		tables := "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name"
+		before := text(t, w, tables)
+		_, planned := w.PlanMigration(t.Context())
+		for _, err := range []error{w.CheckSchema(t.Context()), second(w.Migrate(t.Context())), planned} {
+			if !errors.Is(err, ErrSchemaEarlier) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: %v", statements, err)
+			}
+		}
+		if d := cmp.Diff(before, text(t, w, tables)); d != "" {
+			t.Errorf("%q: the tables were changed: %s", statements, d)
+		}
+	}
+}
+
+// viewHashes returns the hashes of all views by the columns that they had at first.
 func viewHashes(t *testing.T, w *Warehouse, views map[string]string) map[string]string {
 	t.Helper()
 	hashes := map[string]string{}
 	for view, columns := range views {
-		from, where := view, ""
+		from := view
 		if strings.HasPrefix(view, "deals_active") {
 			from = "deals_active(at = toDateTime64('2026-02-10 00:00:00', 3, 'UTC'))"
 		}
-		if strings.Contains(" "+columns, " account") {
-			where = " WHERE account != 'dead'"
-		}
-		hashes[view] = text(t, w, "SELECT count(), sum(sipHash64(toString(tuple("+columns+")))) FROM "+from+where)[0]
+		hashes[view] = text(t, w, "SELECT count(), sum(sipHash64(toString(tuple("+columns+")))) FROM "+from)[0]
 	}
 	return hashes
 }
@@ -64,79 +158,12 @@ func oldViews(t *testing.T, w *Warehouse) map[string]string {
 	for _, line := range text(t, w, `SELECT name, arrayStringConcat(columns, ', ') FROM
 (
     SELECT t.name AS name, groupArray(c.name) AS columns FROM system.tables AS t INNER JOIN (SELECT * FROM system.columns ORDER BY position) AS c ON c.table = t.name AND c.database = t.database
-    WHERE t.database = currentDatabase() AND t.engine = 'View' AND t.name NOT IN ('schema_migrations', 'sync_state', 'stream_freshness', 'deals_active_now', 'payout_changed_keys', 'payout_changed_transactions') GROUP BY t.name
+    WHERE t.database = currentDatabase() AND t.engine = 'View' AND t.name NOT IN ('schema_migrations', 'sync_state', 'stream_freshness', 'deals_active_now') GROUP BY t.name
 )`) {
 		name, columns, _ := strings.Cut(line, " ")
 		views[name] = columns
 	}
 	return views
-}
-
-// checkUpgraded checks what must be true once the migration of TestUpgrade is done.
-func checkUpgraded(t *testing.T, w *Warehouse, views, want map[string]string) {
-	t.Helper()
-	if d := cmp.Diff(want, viewHashes(t, w, views)); d != "" {
-		t.Errorf("what the views show differs: %s", d)
-	}
-	if again, err := w.PlanMigration(t.Context()); err != nil || len(again) > 0 {
-		t.Errorf("left to do: %q %v", again, err)
-	}
-	for _, table := range []string{"transactions_latest", "transactions_versions"} {
-		if key := text(t, w, "SELECT sorting_key FROM system.tables WHERE database = currentDatabase() AND name = '"+table+
-			"'"); key[0] != "account, sold_at, id" {
-			t.Errorf("%s is ordered by %s", table, key[0])
-		}
-	}
-	if left := text(t, w, "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(name, '_ordered$|_(delta|changes|changed|moves)_[0-9a-f]{32}|^transactions_staging')"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	for _, account := range []string{"acme", "globex", "dead"} {
-		if wrong, err := w.CheckDerived(t.Context(), StreamID{account, "transactions"}); err != nil || len(wrong) > 0 {
-			t.Errorf("%s: not as if they were made anew: %v %v", account, wrong, err)
-		}
-	}
-	got := text(t, w, "SELECT (SELECT count() FROM transactions WHERE account = 'dead'), (SELECT count() FROM transactions_history WHERE account = 'dead'), "+
-		"(SELECT groupArray((name, value)) FROM sync_state WHERE account = 'dead' AND name NOT IN ('lease', 'derived')), (SELECT outcome FROM sync_runs WHERE account = 'dead'), "+
-		"(SELECT count() FROM transactions_2_staging)")
-	if want := "3 3 [('watermark','2026-02-20T09:50:00Z')] success 0"; got[0] != want {
-		t.Errorf("of the run that died: %s, want %s", got[0], want)
-	}
-}
-
-// TestUpgrade migrates a warehouse from before transactions were stored by the time of their sale. A run that died
-// between its attachments is finished. Every view shows the same as before, and runs continue where they were. In
-// TestUpgradeKilled the migration dies on its way. For wide samples: TestMigrateAddsColumns migrates a warehouse
-// that is in use.
-func TestUpgrade(t *testing.T) {
-	enginetest.OnlyWide(t)
-	t.Parallel()
-	w := open(t)
-	old(t, w)
-	if err := w.CheckSchema(t.Context()); !errors.Is(err, ErrSchemaOld) {
-		t.Errorf("%v", err)
-	}
-	views := oldViews(t, w)
-	before := viewHashes(t, w, views)
-	if len(before) < 28 || before["transactions"] == "0 0" || before["payout_transactions"] == "0 0" || before["product_price_changes"] == "0 0" {
-		t.Fatalf("too little to compare: %v", before)
-	}
-	statements, err := w.Migrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(statements, exchangeTables(dialect{}, "transactions_latest")) {
-		t.Error("the plan does not show that tables are exchanged")
-	}
-	checkUpgraded(t, w, views, before)
-	row := text(t, w, "SELECT id FROM transactions WHERE account = 'acme' ORDER BY id LIMIT 1")[0]
-	live := text(t, w, "SELECT count() FROM transactions WHERE account = 'acme'")[0]
-	got := load(t, w, "transactions", Part,
-		sales(saleAt(row, "2026-03-01T00:00:00Z", "CONFIRMED", "2026-03-02T00:00:00Z"),
-			saleAt(idA, "2026-03-01T00:00:00Z", "PENDING", "2026-03-02T00:00:00Z")))
-	if got.Updated != 1 || got.Moved != 1 || got.Inserted != 1 || fmt.Sprint(got.Live) != live {
-		t.Errorf("the first run: %+v, of %s rows", got, live)
-	}
-	derivedHold(t, w)
 }
 
 // errKilled is the error of a connection whose process is dead.
@@ -179,14 +206,15 @@ func (c mortal) PrepareBatch(ctx context.Context, query string,
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// dieMigrating makes a migration die before or after a statement, and compares what readers see then with what they saw
-// at first. What the dead process had taken is free again.
-func dieMigrating(t *testing.T, w *Warehouse, at string, after bool, views, before map[string]string) {
+// dieMigrating makes a migration with the given files (nil: those of this binary) die before or after a statement, and
+// compares what readers see then with what they saw at first. What the dead process had taken is free again.
+func dieMigrating(t *testing.T, w *Warehouse, files fs.FS, at string, after bool, views, before map[string]string) {
 	t.Helper()
 	dead := &atomic.Bool{}
 	victim, err := Open(t.Context(), Options{DSN: enginetest.DSN(), Database: w.database,
 		Wrap: func(c driver.Conn) driver.Conn { return mortal{c, at, after, dead} }})
 	must(t, err)
+	victim.migrator.files = files
 	if _, err := victim.Migrate(t.Context()); !errors.Is(err, errKilled) {
 		t.Errorf("%s (after: %t): the migration ended with %v", at, after, err)
 	}
@@ -199,54 +227,15 @@ SELECT account, stream, name, replaceRegexpOne(value, '"expires":[0-9]+', '"expi
 	}
 }
 
-// TestUpgradeKilled makes the migration die before and after each statement that matters, one death after the other on
-// the same warehouse, and compares what readers see in between with what they saw at first.
-func TestUpgradeKilled(t *testing.T) {
-	enginetest.OnlyWide(t)
+// A user who may not change the schema is told what to do.
+func TestMigrateWithoutTheRight(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	old(t, w)
-	views := oldViews(t, w)
-	before := viewHashes(t, w, views)
-	for _, at := range []string{"RENAME TABLE", "DROP TABLE IF EXISTS transactions_staging",
-		"ALTER TABLE transactions_latest ATTACH",
-		"INSERT INTO transactions_versions_ordered", "EXCHANGE TABLES transactions_versions",
-		"DROP TABLE IF EXISTS transactions_versions_ordered",
-		"CREATE TABLE IF NOT EXISTS transactions_latest_ordered", "INSERT INTO transactions_latest_ordered",
-		"EXCHANGE TABLES transactions_latest",
-		"CREATE TABLE IF NOT EXISTS transactions_keys\n", "INSERT INTO transactions_keys_delta",
-		"ALTER TABLE transactions_keys REPLACE",
-		"ALTER TABLE transactions_live REPLACE", "CREATE OR REPLACE VIEW transactions\n"} {
-		for _, after := range []bool{false, true} {
-			dieMigrating(t, w, at, after, views, before)
-		}
+	err := mayNot(fmt.Errorf("migrating: %w", &clickhouse.Exception{Code: 497, Message: "Not enough privileges"}))
+	if !errors.Is(err, ErrSchemaOld) || !IsAuth(err) || !strings.Contains(err.Error(), "dealhouse migrate") {
+		t.Errorf("%v", err)
 	}
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
+	if other := errors.New("other"); !errors.Is(mayNot(other), other) || errors.Is(mayNot(other), ErrSchemaOld) ||
+		mayNot(nil) != nil {
+		t.Error("other errors are changed")
 	}
-	checkUpgraded(t, w, views, before)
-}
-
-// TestOldBinaryPublishesNothing makes a worker that began before the migration continue after it: it can neither stage
-// nor attach what it had prepared. For wide samples: TestUpgrade migrates the same warehouse.
-func TestOldBinaryPublishesNothing(t *testing.T) {
-	enginetest.OnlyWide(t)
-	t.Parallel()
-	w := open(t)
-	old(t, w)
-	must(t, w.exec(t.Context(), "CREATE TABLE transactions_delta_kept AS transactions_latest"))
-	must(t, w.exec(t.Context(), "INSERT INTO transactions_delta_kept SELECT * FROM transactions_latest LIMIT 1"))
-	if _, err := w.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"transactions_latest", "transactions_versions"} {
-		if err := goneDelta(w.conn.Exec(t.Context(), attachDelta(table, "transactions_delta_kept"))); !errors.Is(err,
-			errDeltaGone) {
-			t.Errorf("a delta of the old order is attached to %s: %v", table, err)
-		}
-	}
-	if err := w.conn.Exec(t.Context(), "INSERT INTO transactions_staging (run_id) VALUES (generateUUIDv4())"); !IsMissing(err) {
-		t.Errorf("an old binary can still stage: %v", err)
-	}
-	must(t, w.exec(t.Context(), dropTable("transactions_delta_kept")))
 }

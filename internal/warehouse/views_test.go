@@ -204,6 +204,19 @@ func TestDailyCashback(t *testing.T) {
 		"2026-01-01 EUR PENDING 2 20 3.0003 1 2.0002", "- GBP PENDING 1 0 0 0 0")
 }
 
+// TestPaidIsNotDeclined: a declined sale is not paid, though its payout counts it, also when it is declined later.
+func TestPaidIsNotDeclined(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	load(t, w, "transactions", Part, "["+transaction(idA, "CONFIRMED", "1.5", day1, `,"payoutId":3`)+","+
+		transaction(idB, "DECLINED", "2.25", day1, `,"payoutId":3`)+","+transaction(idC, "PENDING", "4", day1, `,"payoutId":3`)+"]")
+	sums := "SELECT sum(paid_transactions), sum(paid_cashback) FROM daily_sales"
+	wantRows(t, w, sums, "2 5.5")
+	load(t, w, "transactions", Part, "["+transaction(idC, "DECLINED", "4", day2, `,"payoutId":3`)+"]")
+	wantRows(t, w, sums, "1 1.5")
+	wantRows(t, w, "SELECT sum(paid_cashback) FROM daily_cashback WHERE status = 'DECLINED'", "0")
+}
+
 // TestDealsActive reads lists as they were at each moment between runs.
 func TestDealsActive(t *testing.T) {
 	t.Parallel()

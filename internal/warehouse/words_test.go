@@ -31,7 +31,7 @@ func vocabulary() map[string][]string {
 		"status":  catalog.Statuses(),
 		"state":   states,
 		"name": {stateWatermark, stateCheckpoint, stateIntent, stateLease, stateDerived, StateOrigin,
-			StateScope}, // of a state of a stream
+			StateScope, StateClock}, // of a state of a stream
 	}
 }
 

@@ -42,6 +42,31 @@ func (n *Written) Add(more Written) {
 	n.Payouts += more.Payouts
 }
 
+// Clashes are the keys under which a run has read several records that are not the same record read again. One of them
+// is loaded: the one that was read last, of a page the last one.
+type Clashes struct {
+	Keys     uint64
+	Examples []string // some of the keys
+}
+
+// Add adds those of another run.
+func (c *Clashes) Add(more Clashes) {
+	c.Keys += more.Keys
+	c.Examples = append(c.Examples, more.Examples[:min(len(more.Examples), someClashes-min(len(c.Examples), someClashes))]...)
+}
+
+// Clashes returns those of the run's staged rows. A list may be read again while it moves, so only records with
+// different contents count. They count if they were on one page, or have the same updatedAt. Of records without an
+// updatedAt, those of different pages count too, unless they differ in their times alone; apart says that these pages
+// were read long after each other, and do not count.
+func (w *Writer) Clashes(ctx context.Context, apart bool) (c Clashes, err error) {
+	err = w.pool.conn.QueryRow(ctx, w.script.selectClashes(apart), named("run", w.ID.String())).Scan(&c.Keys, &c.Examples)
+	if err != nil {
+		return c, fmt.Errorf("looking for different records with one key in run %s of %s: %w", w.ID, w.Stream.Name, err)
+	}
+	return c, nil
+}
+
 // Inspect reads from the prepared rows of the run what the checks need. If none of the prepared sales carries a payout,
 // or ever did, their versions are not read.
 func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Written, error) {

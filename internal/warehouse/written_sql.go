@@ -6,6 +6,36 @@ import (
 	"dealhouse/internal/catalog"
 )
 
+// selectClashes counts the keys that different staged records have, and returns some of them. A page is known by the
+// time at which it was read.
+func (x script) selectClashes(apart bool) string {
+	page, differ := "_hash", ""
+	if x.Stream.Child != nil {
+		page += ", cityHash64(_entries)"
+	}
+	if i := x.Stream.VersionField(); i >= 0 {
+		differ = x.render(" OR uniqExact($updated, _hash) > uniqExact($updated)", parts{"updated": x.Stream.Fields[i].Column})
+	} else if !apart {
+		var values []string
+		for _, f := range x.Stream.Fields {
+			if !f.Key && f.Type != catalog.Time {
+				values = append(values, f.Column)
+			}
+		}
+		differ = " OR uniqExact(" + hashOf(values) + ") > 1"
+	}
+	return x.render(`SELECT count(), groupArray($some)(key) FROM
+(
+    SELECT toString($key) AS key FROM $staging
+    WHERE run_id = {run:UUID} AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID} GROUP BY $key HAVING count() > 1)
+    GROUP BY $key HAVING uniqExact(_fetched, $page) > uniqExact(_fetched)$differ
+    ORDER BY key
+)`, parts{"page": page, "differ": differ, "some": fmt.Sprint(someClashes)})
+}
+
+// someClashes is how many keys of different records are named.
+const someClashes = 5
+
 // inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of
 // some rows. Parameters: account and server.
 func (x script) inspectDelta(rules []rule, known bool) string {

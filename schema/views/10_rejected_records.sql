@@ -60,4 +60,5 @@ LEFT JOIN
     WHERE outcome = 'success' AND mode IN ('snapshot', 'walk', 'full', 'incremental')
     GROUP BY account, stream
 ) AS w ON w.account = r.account AND w.stream = r.stream
+$own_settings
 COMMENT 'What could not be loaded as it was sent, and what became of it: nothing is dropped. A value that many runs read is one row';

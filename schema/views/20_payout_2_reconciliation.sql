@@ -218,4 +218,5 @@ LEFT JOIN
     )
     GROUP BY account, payout_id
 ) AS s USING (account, payout_id)
+$own_settings
 COMMENT 'Every payout against its transactions: reported, as stamped, as of now, the differences, and a verdict';

@@ -25,6 +25,7 @@ FROM
     WHERE payout_id IS NOT NULL AND (account, assumeNotNull(payout_id)) NOT IN (SELECT account, id FROM payouts_versions GROUP BY account, id HAVING argMax(_deleted, _version) = 0)
 ) AS t
 LEFT JOIN (SELECT account, toNullable(max(started_at)) AS last_read FROM sync_runs_log FINAL WHERE stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') GROUP BY account) AS r USING (account)
+$own_settings
 COMMENT 'Transactions that carry the payoutId of a payout which is not there';
 
 CREATE OR REPLACE VIEW payout_unpaid
@@ -45,6 +46,7 @@ AS SELECT account, id, sold_at, if(w.service_time < sold_at, 0, dateDiff('second
     retailer_name, status, currency_code, order_value, cashback
 FROM (SELECT * FROM transactions WHERE payout_id IS NULL AND status != 'DECLINED') AS t
 LEFT JOIN service_clock AS w USING (account)
+$own_settings
 COMMENT 'Transactions that are in no payout and not declined, with their age by the clock of the service';
 
 CREATE OR REPLACE VIEW payout_overdue
@@ -62,4 +64,5 @@ CREATE OR REPLACE VIEW payout_overdue
     cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback [currency_code] (from transactions.cashback)'
 )
 AS SELECT * FROM payout_unpaid WHERE age_seconds > 121 * 86400
+$own_settings
 COMMENT 'Transactions old enough to have been paid that no payout includes: sold over 121 days ago, 90 days and a month. For another age, ask payout_unpaid';

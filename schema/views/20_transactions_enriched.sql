@@ -60,4 +60,5 @@ LEFT JOIN
 (
     SELECT account, id, CAST(hostname, 'String') AS hostname, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM promotions_latest FINAL
 ) AS p ON t.account = p.account AND t.promotion_id = p.id
+$own_settings
 COMMENT 'Transactions as they stand now, one row each, with the retailer and the deals behind them, listed or not';

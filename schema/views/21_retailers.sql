@@ -48,4 +48,5 @@ FROM
     FROM sale_retailers_latest AS t FINAL WHERE t.sales != 0
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
+$own_settings
 COMMENT 'Retailers, from all streams that name one: one row for each account and retailer';

@@ -15,8 +15,8 @@ CREATE OR REPLACE VIEW daily_sales
     transactions UInt64 COMMENT 'Transactions [count] (from transactions)',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders [currency_code] (from transactions.order_value)',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback [currency_code] (from transactions.cashback)',
-    paid_transactions UInt64 COMMENT 'Those of them that a payout includes [count] (from transactions.payout_id)',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes [currency_code] (from transactions.cashback)'
+    paid_transactions UInt64 COMMENT 'Those of them that a payout includes and that are not declined [count] (from transactions.payout_id, status)',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
 AS SELECT account, toNullable(s.day) AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
     toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
@@ -40,8 +40,8 @@ CREATE OR REPLACE VIEW daily_cashback
     transactions UInt64 COMMENT 'Transactions [count] (from transactions)',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders [currency_code] (from transactions.order_value)',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback [currency_code] (from transactions.cashback)',
-    paid_transactions UInt64 COMMENT 'Those of them that a payout includes [count] (from transactions.payout_id)',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes [currency_code] (from transactions.cashback)'
+    paid_transactions UInt64 COMMENT 'Those of them that a payout includes and that are not declined [count] (from transactions.payout_id, status)',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
 AS SELECT account, day, currency_code, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback,
     sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback

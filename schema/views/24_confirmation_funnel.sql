@@ -52,4 +52,5 @@ FROM
     GROUP BY account, month, retailer_id, currency_code
 )
 WHERE transactions > 0
+$own_settings
 COMMENT 'How sales become cashback: counts and times from click to sale to decision, by account, month of sale, retailer and currency';

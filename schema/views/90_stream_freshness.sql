@@ -21,4 +21,5 @@ FROM
     FROM sync_runs_log FINAL WHERE mode NOT IN ('retry', 'references', 'backfill') GROUP BY account, stream
 ) AS r
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
+$own_settings
 COMMENT 'When each stream was last in step with the API';

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW quality_checks
     account LowCardinality(String) COMMENT 'Account of the configuration (from sync_runs.account)',
     stream LowCardinality(String) COMMENT 'Stream (from sync_runs.stream)',
     run_id UUID COMMENT 'Run after which it was checked (from sync_runs.run_id)',
-    check LowCardinality(String) COMMENT 'rows_match, keys_unique, updates_not_in_future, payouts_known, amounts_not_negative, statuses_known, prices_agree or fields_kept',
+    check LowCardinality(String) COMMENT 'rows_match, keys_unique, keys_tell_apart, updates_not_in_future, payouts_known, amounts_not_negative, statuses_known, prices_agree or fields_kept',
     ok Bool COMMENT 'Whether it holds',
     found UInt64 COMMENT 'Rows that were counted: for rows_match all, for fields_kept fields that have vanished, for the others those that break the rule [count]',
     expected UInt64 COMMENT 'Rows that should have been counted [count]',

@@ -77,13 +77,21 @@ func (c *Conn) Prepare(db string, settings map[string]string) error {
 		}
 		c.db = db
 	}
-	sql := settingsDiff(c.settings, settings)
-	if sql == "" {
+	if maps.Equal(c.settings, settings) {
 		return nil
 	}
-	steps := []string{sql}
+	have, want := maps.Clone(c.settings), maps.Clone(settings)
+	var steps []string
 	if c.reader {
-		steps = []string{Unlock, sql, lock}
+		steps = append(steps, Unlock)
+		delete(have, Readonly)
+		delete(want, Readonly)
+	}
+	if sql := settingsDiff(have, want); sql != "" {
+		steps = append(steps, sql)
+	}
+	if c.reader {
+		steps = append(steps, lockOf(settings))
 	}
 	for _, sql := range steps {
 		if err := c.Exec(sql); err != nil {
@@ -114,6 +122,18 @@ const (
 	lock   = "SET readonly = 1"
 	Unlock = "SET readonly = DEFAULT"
 )
+
+// Readonly is the setting behind the lock. It is 2 for a query of system.settings: with 1, that table would say that no
+// setting may be chosen, and drivers would send none.
+const Readonly = "readonly"
+
+// lockOf returns the statement that locks a reader's connection with these settings.
+func lockOf(settings map[string]string) string {
+	if settings[Readonly] == "2" {
+		return "SET readonly = 2"
+	}
+	return lock
+}
 
 // matches tells whether Prepare would have nothing to do.
 func (c *Conn) matches(db string, settings map[string]string) bool {

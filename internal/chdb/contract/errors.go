@@ -46,9 +46,15 @@ type FolderError struct {
 	Err  error
 }
 
+// ErrForeignLink is the error of a link in a data directory that another user has made.
+var ErrForeignLink = errors.New("a link of another user")
+
 func (e *FolderError) Error() string {
 	if errors.Is(e.Err, syscall.ENOTDIR) {
 		return e.Path + " is not a folder: set warehouse.dsn to another one"
+	}
+	if errors.Is(e.Err, ErrForeignLink) {
+		return e.Path + " is a link that another user has made, and what is loaded would be written to where it leads: remove it, and see what else that user has changed"
 	}
 	return fmt.Sprintf("%s cannot be written to (%v): give it to the user of this command, or set warehouse.dsn to another folder",
 		e.Path, e.Err)

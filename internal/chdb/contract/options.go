@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"log/slog"
 	"time"
 )
@@ -59,9 +60,30 @@ type Options struct {
 	// decides; later ones share that engine.
 	Limits Limits
 
+	// Claimed says that the process which started this one has claimed the directory for it.
+	Claimed bool
+
+	// Stuck, if set, is called once, when a statement does not end although it has to: its time is over, or nobody
+	// waits for it. Only the end of this process ends it.
+	Stuck func(Stuck)
+
 	// Restoring says that the caller is going to fill the directory. Nobody else may open it before it is
 	// complete: see RestoringFile.
 	Restoring bool
+}
+
+// Stuck is a statement that does not end.
+type Stuck struct {
+	Statement string        // its beginning
+	Over      time.Duration // since it had to end
+}
+
+// Kept is the engine in a process of its own, as the process sees it that starts it anew when it ends.
+type Kept interface {
+	// Up waits until the process answers. Its error says why it does not.
+	Up(ctx context.Context) error
+	// Ended waits a moment for the news that the process has ended, and says why, for people.
+	Ended(ctx context.Context) error
 }
 
 // Place is where an engine works: all files of the host that it needs, except those of the operating system.
@@ -90,8 +112,7 @@ type HandlerOptions struct {
 	// MaxQueryBytes bounds the text of a query. The data that an INSERT sends do not count. Zero means 4 MiB.
 	MaxQueryBytes int64
 
-	// MaxBufferedBytes bounds a result whose format cannot be streamed (JSON,
-	// Parquet, Pretty and the like). Zero means 256 MiB.
+	// MaxBufferedBytes bounds a result whose format cannot be streamed (Parquet, Pretty and the like). Zero means 256 MiB.
 	MaxBufferedBytes int64
 
 	// MaxQueries bounds the queries and inserts that run at once. Those whose client is slow to read the result or to
@@ -109,6 +130,9 @@ type HandlerOptions struct {
 
 	// MinRate is how many bytes a second a client has to send or read. Zero means 16 KiB.
 	MinRate int64
+
+	// Behind says that all requests come from a front, which says for whom it asks.
+	Behind bool
 
 	// Logger gets a line for each request that fails on the server's side.
 	// Nil means the engine's.

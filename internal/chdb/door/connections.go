@@ -80,11 +80,19 @@ func keepOpen(req *http.Request) (over func()) {
 	if !ok {
 		return func() {}
 	}
-	mark := func(busy bool) {
-		c.listener.mu.Lock()
-		defer c.listener.mu.Unlock()
-		c.busy, c.since = busy, time.Now()
+	c.mark(true)
+	return func() { c.mark(false) }
+}
+
+// touch says that the connection of a request has moved something.
+func touch(req *http.Request) {
+	if c, ok := req.Context().Value(connectionKey{}).(*limitedConn); ok {
+		c.mark(false)
 	}
-	mark(true)
-	return func() { mark(false) }
+}
+
+func (c *limitedConn) mark(busy bool) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.busy, c.since = busy, time.Now()
 }

@@ -11,4 +11,7 @@
 //     or address has cost lately. Such a request waits behind those that ask for little, for at most half of the
 //     longest wait. And while all turns are held for long, a read that may take only a moment is tried in a spare turn:
 //     it is answered completely or not at all, so nobody notices if it has to wait for a turn after all.
+//   - chdb-13: The process that listens need not be the one that has the engine. A request that is under way when that
+//     one ends is answered with an error that says so, or breaks off. It is never sent again, and half of its answer
+//     never looks whole. Requests that come later wait for the next process for a moment.
 package door

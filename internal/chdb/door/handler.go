@@ -31,7 +31,9 @@ type handler struct {
 	// to the program itself.
 	readers, writers *turns
 	// large has the places: a request that sends much before it has a turn needs one.
-	large *turns
+	large   *turns
+	running running
+	storage storage
 }
 
 // Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says
@@ -43,11 +45,14 @@ func Handler(e *engine.Engine, o contract.HandlerOptions) http.Handler {
 		n = min(n, o.MaxQueries)
 	}
 	return &handler{engine: e, o: o, readers: newTurns(n), writers: newTurns(max(1, min(n, e.Writers()/2))),
-		large: newTurns(n)}
+		large: newTurns(n), storage: storage{dir: e.Dir(), most: e.Limits().Disk}}
 }
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if h.o.Behind {
+		req.RemoteAddr = req.Header.Get(clientHeader)
+	}
 	if status, err := h.admit(req); err != nil {
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Basic realm="ClickHouse"`)
@@ -59,9 +64,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case "/ping":
 		ok(w)
 		return
-	case "", "/":
+	case "", "/", "/query": // the last is where ODBC asks
 	default:
-		http.Error(w, "There is no handler for "+req.URL.Path+": use / or /ping", http.StatusNotFound)
+		http.Error(w, "There is no handler for "+req.URL.Path+": use /, /query or /ping", http.StatusNotFound)
 		return
 	}
 	switch req.Method {
@@ -109,6 +114,14 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	r.Interrupt = client.stopReading
 	id := cmp.Or(printable(r.id), rand.Text())
 	w.Header().Set("X-ClickHouse-Query-Id", id)
+	if len(r.lowered) > 0 {
+		w.Header().Set("X-Dealhouse-Limits", strings.Join(r.lowered, ", "))
+	}
+	h.killing(r)
+	connected := req.Context()
+	ctx, ended := h.running.add(connected, id)
+	defer ended()
+	req = req.WithContext(ctx)
 	w.Header().Set("X-ClickHouse-Timezone", "UTC")
 	turns := h.readers
 	if !r.ReadOnly {
@@ -126,6 +139,12 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer over()
+	if r.whole && a.Body != nil {
+		if a.Body, err = h.storage.whole(a.Body); err != nil {
+			h.fail(w, 0, err)
+			return
+		}
+	}
 	w.Header().Set("Content-Type", contentType(a.Format))
 	w.Header().Set("X-ClickHouse-Format", a.Format)
 	if a.Body == nil {
@@ -134,7 +153,7 @@ func (h *handler) query(w http.ResponseWriter, req *http.Request) {
 	defer a.Body.Close()
 	// The clock starts again: the time that the client took to send its request does not count.
 	client.waited, client.bytes = 0, 0
-	h.send(w, req, client, a.Body, r.compress)
+	h.send(connected, w, req, client, a.Body, r.compress)
 }
 
 // answer waits for a turn and does what the request asks for, up to the point where its result can be sent; over ends
@@ -180,6 +199,7 @@ func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	}
 	r.Guarded = true
 	r.MaxBuffered = h.o.MaxBufferedBytes
+	r.lowered = h.engine.Settle(&r.Query)
 	asked := r.Settings["readonly"]
 	if !h.o.AllowWrites || req.Method != http.MethodPost || asked == "1" || asked == "2" {
 		return r, r.confine()
@@ -188,8 +208,12 @@ func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 	return r, nil
 }
 
+// lastLook is how long a client may take to find out why its result ends, after it has been sent.
+const lastLook = 250 * time.Millisecond
+
 // send streams the result. An error from now on can only be reported inside the body.
-func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, body io.Reader, framed bool) {
+func (h *handler) send(connected context.Context, w http.ResponseWriter, req *http.Request, client *peer, body io.Reader,
+	framed bool) {
 	tag := strings.ToLower(rand.Text())[:16]
 	w.Header().Set("X-ClickHouse-Exception-Tag", tag)
 	var dst io.Writer = pacedWriter{client, w}
@@ -209,14 +233,25 @@ func (h *handler) send(w http.ResponseWriter, req *http.Request, client *peer, b
 		return
 	}
 	var ex *clickhouse.Exception
-	if errors.As(err, &ex) && !framed {
+	if errors.As(err, &ex) {
 		// A server reports an error in this frame after it has begun to send a result.
 		text := exception.Text(ex)
-		fmt.Fprintf(dst, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag)
+		frame := fmt.Appendf(nil, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", tag, text, len(text), tag)
+		if framed {
+			frame = framedText(frame)
+		}
+		_, _ = dst.Write(frame)
 		if zip != nil {
 			_ = zip.Flush()
 		}
 		_ = client.rc.Flush()
+		if zip != nil || framed {
+			// A client that unpacks what it reads would see the cut before the frame. One that has seen the frame goes.
+			select {
+			case <-connected.Done():
+			case <-time.After(lastLook):
+			}
+		}
 	}
 	if req.Context().Err() == nil {
 		h.o.Logger.Warn("a result broke off", "error", err)

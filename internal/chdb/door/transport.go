@@ -80,6 +80,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.Interrupt = interrupt
 	if t.ReadOnly {
+		t.Engine.Settle(&r.Query)
 		if err := r.confine(); err != nil {
 			return respond(req, err)
 		}
@@ -143,8 +144,10 @@ func respond(req *http.Request, err error) (*http.Response, error) {
 type request struct {
 	engine.Query
 	id        string
-	handshake uint64 // the client's protocol version, if the request is clickhouse-go's first question
-	compress  bool   // the answer is sent in frames of the native protocol
+	handshake uint64   // the client's protocol version, if the request is clickhouse-go's first question
+	compress  bool     // the answer is sent in frames of the native protocol
+	whole     bool     // the answer begins after its end is known
+	lowered   []string // limits that hold instead of those that the client asks for
 	bounds    *bounds
 }
 
@@ -157,6 +160,12 @@ func (r *request) confine() error {
 	}
 	return guard.CheckReaderSettings(r.Settings)
 }
+
+// isOn reads a switch of the URL.
+func isOn(s string) bool { return s == "1" || strings.EqualFold(s, "true") }
+
+// sessionNotFound is the code for a session that does not exist.
+const sessionNotFound = 372
 
 // notSettings are the URL parameters that are for the transport itself. All others are settings.
 var notSettings = map[string]bool{
@@ -173,7 +182,23 @@ const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 // what follows an INSERT is its data. At most maxText bytes of the body are taken as SQL. b bounds the memory
 // of a stranger's request.
 func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b *bounds) (*request, error) {
+	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1", b)
+	if err != nil {
+		return nil, err
+	}
+	if boundary, ok := formOf(h.Get("Content-Type")); ok {
+		if err := readForm(v, body, boundary, maxText, b); err != nil {
+			return nil, err
+		}
+		body = nil
+	}
+	if v.Get("session_check") == "1" {
+		return nil, exception.New(sessionNotFound, "SESSION_NOT_FOUND",
+			"there is no such session: sessions are not kept here, leave out session_check")
+	}
 	r := &request{id: v.Get("query_id"), compress: v.Get("compress") == "1", bounds: b}
+	r.Session = v.Get("session_id") != ""
+	r.whole = isOn(v.Get("wait_end_of_query")) || isOn(v.Get("http_wait_end_of_query"))
 	r.Database = v.Get("database")
 	if r.Database == "" {
 		r.Database = h.Get("X-ClickHouse-Database")
@@ -199,14 +224,6 @@ func parseRequest(v url.Values, h http.Header, body io.Reader, maxText int64, b 
 			}
 			r.Settings[name] = value
 		}
-	}
-	if strings.HasPrefix(h.Get("Content-Type"), "multipart/form-data") {
-		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED",
-			"external tables are not supported by the embedded engine")
-	}
-	body, err := decodeBody(body, h.Get("Content-Encoding"), v.Get("decompress") == "1", b)
-	if err != nil {
-		return nil, err
 	}
 	if err := r.readText(v.Get("query"), body, maxText); err != nil {
 		return nil, err

@@ -19,9 +19,12 @@ import (
 // continues to wait for a turn.
 type trial struct {
 	begin  time.Time
+	source source
+	broken time.Time               // when it was broken off for another request, if it was
 	tooBig context.CancelCauseFunc // breaks the trial off
 	ctx    context.Context         //nolint:containedctx // ends when the trial is broken off; not the request's
 	failed bool                    // it was broken off; only the holder of the turn uses this
+	lost   bool                    // another spare turn has taken the place of this one
 }
 
 const (
@@ -30,6 +33,8 @@ const (
 	// longestTrial is how long a trial may take, and shortestTrial how long it may take while another request waits for
 	// one.
 	longestTrial, shortestTrial = time.Second, 250 * time.Millisecond
+	// lostAfter is how long the end of a trial may take after it was broken off.
+	lostAfter = 150 * time.Millisecond
 	// briefResult is the most bytes that the result of a trial may have. The whole result is kept in memory and sent
 	// outside of any turn, so it must be small: about what the system buffers for a client that does not read.
 	briefResult = 64 << 10
@@ -51,7 +56,7 @@ func (t *turns) nextTrials() {
 			return false
 		}
 		t.spare--
-		w.trial = &trial{begin: time.Now()}
+		w.trial = &trial{begin: time.Now(), source: w.source}
 		w.trial.ctx, w.trial.tooBig = context.WithCancelCause(context.Background())
 		t.trials = append(t.trials, w.trial)
 		close(w.turn)
@@ -63,6 +68,10 @@ func (t *turns) nextTrials() {
 func (t *turns) endTrial(tr *trial) {
 	tr.tooBig(nil)
 	t.trials = slices.DeleteFunc(t.trials, func(other *trial) bool { return other == tr })
+	if tr.lost {
+		t.lost--
+		return
+	}
 	t.spare++
 }
 
@@ -75,7 +84,24 @@ func (t *turns) cutTrial() {
 	for _, tr := range t.trials {
 		if tr.ctx.Err() == nil && time.Since(tr.begin) > shortestTrial {
 			tr.tooBig(errNotBrief)
+			tr.broken = time.Now()
 			return
+		}
+	}
+}
+
+// replaceLost gives a spare turn in place of each that does not come back after it was broken off: the engine does not
+// end what runs there. Requests like it are not tried any more. The caller holds t.mu.
+func (t *turns) replaceLost() {
+	for _, tr := range t.trials {
+		if tr.lost || t.lost == t.mostLost {
+			continue
+		}
+		if time.Since(tr.begin) > longestTrial+lostAfter || !tr.broken.IsZero() && time.Since(tr.broken) > lostAfter {
+			tr.lost = true
+			t.lost++
+			t.spare++
+			t.costs.record(tr.source, longestTrial)
 		}
 	}
 }

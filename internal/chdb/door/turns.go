@@ -28,10 +28,12 @@ type turns struct {
 	queue   []*waiter // sorted by due
 	holders map[*peer]time.Time
 	trials  []*trial // the oldest first
+	// lost is how many spare turns do not come back and were replaced, and mostLost how many may be.
+	lost, mostLost int
 }
 
 func newTurns(n int) *turns {
-	return &turns{free: n, spare: engine.SpareFor(n), holders: map[*peer]time.Time{},
+	return &turns{free: n, spare: engine.SpareFor(n), mostLost: engine.LostFor(n), holders: map[*peer]time.Time{},
 		costs: costs{recent.New[string, time.Duration](remembered)}}
 }
 
@@ -48,11 +50,12 @@ const deferral = 20
 
 // waiter is one request that waits.
 type waiter struct {
-	peer  *peer
-	due   time.Time
-	brief bool          // a spare turn would do
-	turn  chan struct{} // closed when the request has its turn
-	trial *trial        // set before turn is closed, if the turn is a spare one
+	peer   *peer
+	source source
+	due    time.Time
+	brief  bool          // a spare turn would do
+	turn   chan struct{} // closed when the request has its turn
+	trial  *trial        // set before turn is closed, if the turn is a spare one
 }
 
 // acquire waits for a turn, but not longer than wait. over gives the turn back. brief says that a spare turn would do.
@@ -60,7 +63,7 @@ type waiter struct {
 func (t *turns) acquire(ctx context.Context, p *peer, s source, wait time.Duration,
 	brief bool) (tr *trial, over func(), err error) {
 	w := &waiter{
-		peer: p, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{}),
+		peer: p, source: s, due: time.Now().Add(min(deferral*t.costs.expect(s), wait/2)), turn: make(chan struct{}),
 		brief: brief && t.costs.mayBeBrief(s),
 	}
 	t.enqueue(w)
@@ -156,6 +159,7 @@ func (t *turns) unblock() {
 	defer t.mu.Unlock()
 	t.cutStalled()
 	t.cutTrial()
+	t.replaceLost()
 	t.next()
 }
 

@@ -81,6 +81,15 @@ func (f *framer) Read(p []byte) (int, error) {
 // Close closes the body that is framed.
 func (f *framer) Close() error { return f.src.Close() }
 
+// framedText returns a text as one frame.
+func framedText(text []byte) []byte {
+	w := compress.NewWriter(compress.LevelZero, compress.LZ4)
+	if err := w.Compress(text); err != nil {
+		return nil // the client sees that the result is not complete
+	}
+	return w.Data
+}
+
 // deframe returns a reader that uncompresses the native protocol's frames in r.
 func deframe(r io.Reader) io.Reader { return &deframer{src: &edge{r: r}} }
 
@@ -132,7 +141,7 @@ func httpStatus(code int32) int {
 		return http.StatusForbidden
 	case exception.SyntaxError, exception.BadArguments, 6, 25, 26, 27, 38, 41, 42, 43, 53, 70, 72, 117, 167, 168, 223, 376, 441, 456, 457, 675, 676:
 		return http.StatusBadRequest
-	case 16, 46, 47, 50, 56, 60, 63, 73, 78, 81, exception.UnknownSetting, 336:
+	case 16, 46, 47, 50, 56, 60, 63, 73, 78, 81, exception.UnknownSetting, 336, sessionNotFound:
 		return http.StatusNotFound
 	case exception.QueryTooLarge:
 		return http.StatusRequestEntityTooLarge

@@ -214,7 +214,7 @@ func TestVerdictsAreRemembered(t *testing.T) {
 			guard.Request{SQL: "INSERT INTO x SELECT 1", ReadOnly: true}},
 		"another database": {guard.Request{SQL: "SELECT * FROM disks"},
 			guard.Request{SQL: "SELECT * FROM disks", Database: "system"}},
-		"the head of other data": {guard.Request{SQL: "INSERT INTO x FORMAT CSV 1", Fed: true},
+		"the head of other data": {guard.Request{SQL: "INSERT INTO x FORMAT CSV 1", Fed: true, Input: "CSV"},
 			guard.Request{SQL: "INSERT INTO x"}},
 		"with a setting": {guard.Request{SQL: "SELECT 1"},
 			guard.Request{SQL: "SELECT 1", Settings: map[string]string{"format_schema": "/etc"}}},

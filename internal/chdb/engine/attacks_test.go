@@ -125,7 +125,7 @@ func readAttacks(t testing.TB, files ...string) []attack {
 }
 
 // attackFiles are the corpus, except for the generated file: that is large, and by default only a part of it runs.
-var attackFiles = []string{"issue", "read", "write"}
+var attackFiles = []string{"issue", "read", "write", "drivers"}
 
 // share returns every nth attack, or all if the environment asks for that.
 func share(all []attack, n int) []attack {
@@ -147,7 +147,8 @@ type way struct {
 	send func(ctx context.Context, sql string, v url.Values) (status int, body string, err error)
 }
 
-// waysIn returns the two modes of the HTTP door, and the way that `dealhouse query` uses.
+// waysIn returns the two modes of the HTTP door, each with a plain body and with all of the request in the parts of
+// one, and the way that `dealhouse query` uses.
 func waysIn(t testing.TB) []way {
 	t.Helper()
 	overHTTP := func(o contract.HandlerOptions) func(context.Context, string, url.Values) (int, string, error) {
@@ -160,8 +161,28 @@ func waysIn(t testing.TB) []way {
 			return answerOf(plain.Do(req))
 		}
 	}
+	inParts := func(o contract.HandlerOptions) func(context.Context, string, url.Values) (int, string, error) {
+		srv := openDoor(t, o)
+		return func(ctx context.Context, sql string, v url.Values) (int, string, error) {
+			parts := []string{"query", strings.TrimSpace(v.Get("query") + " " + sql)}
+			for name := range v {
+				if name != "query" {
+					parts = append(parts, name, v.Get(name))
+				}
+			}
+			body, contentType := form(parts...)
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/query", strings.NewReader(body))
+			if err != nil {
+				return 0, "", err
+			}
+			req.Header.Set("Content-Type", contentType)
+			return answerOf(plain.Do(req))
+		}
+	}
 	query := &door.Transport{Engine: shared.Engine, ReadOnly: true}
 	return []way{
+		{"read-only in parts", inParts(contract.HandlerOptions{})},
+		{"writes in parts", inParts(contract.HandlerOptions{AllowWrites: true})},
 		{"read-only", overHTTP(contract.HandlerOptions{})},
 		{"writes", overHTTP(contract.HandlerOptions{AllowWrites: true})},
 		{"query", func(ctx context.Context, sql string, v url.Values) (int, string, error) {

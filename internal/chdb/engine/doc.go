@@ -5,8 +5,8 @@
 // Comments in the code cite these numbers. The other packages below chdb have the numbers that are missing here.
 //
 //   - chdb-3: Requests share no session. No request ever sees what another one has set.
-//   - chdb-4: Large results stream: memory does not grow with the result. The exceptions are output formats with a
-//     frame around the rows, or with nothing at all around them; such results are limited in size. A result that was
+//   - chdb-4: Large results stream: memory does not grow with the result. The exceptions are output formats whose
+//     pieces cannot be put together, such as Parquet; such results are limited in size. A result that was
 //     not read to its end in time is an error, and is never taken as complete.
 //   - chdb-5: An insert is acknowledged only after the engine has confirmed it, and a body that ends in an error
 //     inserts nothing.
@@ -18,6 +18,8 @@
 //     so anyone may read them later. Definitions that exist already are judged once, when a statement first names them
 //     (chdb-7). A statement that needs one that is not allowed is refused, except to drop it. In the data that an
 //     INSERT sends, expressions are off.
+//   - chdb-12: Some calls of the library hear neither a KILL nor a clock. Close does not wait for them for ever, and a
+//     process that keeps its engine for others is told of them ([contract.Options].Stuck), so that it can end.
 //
 // The tests in this package test the whole engine with its doors. They are here because they need
 // internals of this package.

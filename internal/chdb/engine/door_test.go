@@ -80,7 +80,7 @@ func TestReadOnlyDoorRefuses(t *testing.T) {
 		"SELECT 1 SETTINGS max_block_size = 7, readonly\n=\nDEFAULT",
 		"SELECT * FROM (SELECT 1 SETTINGS readonly = DEFAULT)",
 		"EXPLAIN SELECT 1 SETTINGS readonly = DEFAULT",
-		"SELECT 1 SETTINGS max_block_size = 7",
+		"SELECT 1 SETTINGS max_block_size = 7, async_insert_max_data_size = 1",
 		"SELECT 1 SETTINGS additional_result_filter = '0'",
 		"SELECT 1 SETTINGS dialect = 'prql'",
 		"SELECT 1; SET readonly = DEFAULT",

@@ -48,6 +48,8 @@ type instance struct {
 	nonce   string
 	lock    *os.File
 	lastID  atomic.Uint64
+	leases  sync.Map // *lease that are under way
+	stopped chan struct{}
 	ctx     context.Context //nolint:containedctx // ends with the instance, not with a call
 	cancel  context.CancelCauseFunc
 }
@@ -150,9 +152,8 @@ func (e *Engine) Close() error {
 	if e.in.refs > 0 {
 		return nil
 	}
-	e.in.stop()
 	process.open = nil
-	return nil
+	return e.in.stop()
 }
 
 // Dir returns the absolute path of the data directory.
@@ -160,6 +161,9 @@ func (e *Engine) Dir() string { return e.in.dir }
 
 // ServerVersion returns the version that the engine reports, such as "26.7.2.1".
 func (e *Engine) ServerVersion() string { return e.in.version }
+
+// Limits returns the limits of the engine.
+func (e *Engine) Limits() contract.Limits { return e.in.limits }
 
 // Closed tells whether Close was called.
 func (e *Engine) Closed() bool { return e.closed.Load() }
@@ -175,6 +179,9 @@ func (e *Engine) Writers() int { return e.in.conns }
 
 // SpareFor returns how many spare connections there are in addition to n, for reads that take only a moment.
 func SpareFor(n int) int { return max(1, n/2) }
+
+// LostFor returns how many more there are, in place of spare ones that do not come back.
+func LostFor(n int) int { return 2 * n }
 
 // SpareMemory returns how many bytes of memory a read on a spare connection should use at most; 0 means no bound.
 func (e *Engine) SpareMemory() int64 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dealhouse/internal/chdb/allow"
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/library"
 )
@@ -38,7 +39,6 @@ var fixedLimits = []setting{
 	{"max_recursive_cte_evaluation_depth", "1000"},
 	{"max_temporary_columns", "10000"},
 	{"max_concurrent_queries_for_user", "0"},
-	{"max_execution_time_leaf", "0"},
 	{"max_memory_usage_for_user", "0"},
 	{"max_temporary_data_on_disk_size_for_user", ""},
 }
@@ -93,12 +93,17 @@ func limitsXML(l contract.Limits) string {
 	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
 	most("max_memory_usage", decimal(l.QueryMemory), "1")
 	most(maxExecutionTime, decimal(int64(l.Time.Seconds())), "0.001")
-	most("max_result_bytes", decimal(l.ResultBytes), "1")
+	most("max_execution_time_leaf", decimal(int64(l.Time.Seconds())), "0.001")
+	most(maxResultBytes, decimal(l.ResultBytes), "1")
 	most("max_result_rows", decimal(l.ResultRows), "1")
 	most("max_threads", decimal(int64(l.Threads)), "1")
 	for _, s := range fixedLimits {
 		if s.name == "max_temporary_data_on_disk_size_for_user" {
 			s.value = decimal(l.Disk)
+		}
+		if allow.All().Settings.Allows(s.name) {
+			most(s.name, s.value, "1")
+			continue
 		}
 		set(s.name, s.value)
 		fmt.Fprintf(&constraints, "        <%[1]s><const/></%[1]s>\n", s.name)

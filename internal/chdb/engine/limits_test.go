@@ -32,24 +32,33 @@ func childLimits() error {
 	wrong := askTooMuch(limits, []tooMuch{
 		{"SELECT 1", "", nil},
 		{heavy, "241", nil},
-		{heavy, "452", url.Values{"max_memory_usage": {"0"}}},
-		{heavy, "452", url.Values{"max_memory_usage": {"70000000000"}}},
+		{heavy, "241", url.Values{"max_memory_usage": {"0"}}},
+		{heavy, "241", url.Values{"max_memory_usage": {"70000000000"}}},
+		{heavy, "241", url.Values{"max_memory_usage": {"10G"}}},
 		{heavy, "452", url.Values{"max_untracked_memory": {"100000000000"}}},
 		{heavy, "452", url.Values{"max_memory_usage_for_user": {"0"}}},
-		{heavy + " SETTINGS max_memory_usage = 0", "452", nil},
+		{heavy + " SETTINGS max_memory_usage = 0", "241", nil},
+		{"SELECT * FROM (" + strings.TrimSuffix(heavy, " FORMAT Null") + " SETTINGS max_memory_usage = 0) FORMAT Null", "241", nil},
 		{heavy + " SETTINGS max_memory_usage = DEFAULT", "241", nil},
-		{endless, "452", url.Values{"max_execution_time": {"0"}}},
-		{endless, "452", url.Values{"max_execution_time": {"1000000"}}},
 		{endless, "159", url.Values{"max_execution_time": {"0.1"}}},
 		{"SELECT number FROM numbers(10000000) FORMAT JSONEachRow", "396", url.Values{"max_block_size": {"5000000"}}},
-		{"SELECT 1", "452", url.Values{"max_result_rows": {"0"}}},
-		{"SELECT 1", "452", url.Values{"max_threads": {"500"}}},
+		{"SELECT 1", "", url.Values{"max_result_rows": {"0"}}},
+		{"SELECT 1", "", url.Values{"max_threads": {"500"}, "max_execution_time": {"18446744073709551615"}, "max_subquery_depth": {"0"}}},
+		// A query that asks to be broken off at its own limit is not broken off silently at a lower one.
+		{"SELECT number FROM numbers(2000000) FORMAT TSV", "396", url.Values{"max_result_rows": {"9223372036854775807"},
+			"result_overflow_mode": {"break"}, "max_block_size": {"5000000"}}},
+		{"SELECT number FROM numbers(2000000) FORMAT TSV SETTINGS max_result_rows = 0, result_overflow_mode = 'break', max_block_size = 5000000",
+			"396", nil},
 		{"SELECT 1", "452", url.Values{"max_ast_depth": {"1000000"}}},
 		{"SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000), "306", nil},
 		{"SELECT 1" + strings.Repeat("+1", 40000), "167", nil},
 	})
 	limits.Time = time.Second
-	return errors.Join(wrong, askTooMuch(limits, []tooMuch{{endless, "159", nil}}))
+	return errors.Join(wrong, askTooMuch(limits, []tooMuch{{endless, "159", nil},
+		{endless, "159", url.Values{"max_execution_time": {"0"}}},
+		{endless, "159", url.Values{"max_execution_time": {"1000000"}}},
+		{endless + " SETTINGS max_execution_time = 305", "159", nil},
+	}))
 }
 
 // askTooMuch opens an engine with limits, and sends it each query as a writer and as a reader.

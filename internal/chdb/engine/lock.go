@@ -72,6 +72,21 @@ func claim(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// Claim locks a directory for the engine of another process.
+func Claim(dir string) (release func(), err error) {
+	if dir, err = makeDir(dir); err != nil {
+		return nil, err
+	}
+	if err := probeLock(dir); err != nil {
+		return nil, err
+	}
+	f, err := claim(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}
+
 func inUse(dir string) error {
 	err := contract.ErrLocked
 	if pid, held := Holder(dir); held && pid != 0 {

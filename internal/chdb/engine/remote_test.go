@@ -14,6 +14,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"dealhouse/internal/chdb/allow"
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/guard"
@@ -92,6 +93,54 @@ func TestRemoteClients(t *testing.T) {
 func hasCode(err error, code int32) bool {
 	var ex *clickhouse.Exception
 	return errors.As(err, &ex) && ex.Code == code
+}
+
+// TestInputFormats: data come in the formats of the list only, wherever the format is named. The others never reach
+// the engine's parsers, one of which ends the process.
+func TestInputFormats(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
+	db := connect(t)
+	own := "t" + hexName(t)
+	execute(t, db, "CREATE TABLE f (a String) ENGINE = MergeTree ORDER BY a")
+	rows, err := db.Query(t.Context(), "SELECT name FROM system.formats WHERE is_input ORDER BY name")
+	must(t, err)
+	defer rows.Close()
+	refused := 0
+	for rows.Next() {
+		var name string
+		must(t, rows.Scan(&name))
+		if allow.All().Formats.Allows(name) {
+			continue
+		}
+		refused++
+		for _, spelled := range []string{name, strings.ToLower(name), "`" + name + "`", "/* CSV */" + name} {
+			for _, sql := range []string{"INSERT INTO f FORMAT " + spelled, "INSERT INTO f SELECT a FROM input('a String') FORMAT " + spelled,
+				"INSERT INTO f SELECT a FROM format(" + spelled + ", 'a String', 'x')"} {
+				for _, text := range []bool{true, false} {
+					v, body := url.Values{"database": {own}}, "x\n"
+					if text {
+						body = sql + "\n" + body
+					} else {
+						v.Set("query", sql)
+					}
+					if status, got, _ := post(t, srv, body, v); status == http.StatusOK {
+						t.Errorf("%s, text %t: %s", sql, text, got)
+					}
+				}
+			}
+		}
+		if status, got, _ := post(t, srv, "x\n", url.Values{"database": {own}, "query": {"INSERT INTO f FORMAT " + name}}); status != http.StatusForbidden ||
+			!strings.Contains(got, "Code: 497") {
+			t.Errorf("%s: %d %s", name, status, got)
+		}
+	}
+	if must(t, rows.Err()); refused < 10 {
+		t.Errorf("only %d formats are refused", refused)
+	}
+	if got := cell(t, db, "SELECT count() FROM f"); got != "0" {
+		t.Errorf("%s rows", got)
+	}
 }
 
 func TestDoorWrites(t *testing.T) {

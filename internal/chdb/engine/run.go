@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/chdb/conn"
 	"dealhouse/internal/chdb/contract"
@@ -31,6 +35,8 @@ type Query struct {
 	ReadOnly bool
 	// OnlyRead says that the query must be a read. Otherwise it fails with [ErrNotRead] before it has any effect.
 	OnlyRead bool
+	// Session says that the client counts on a session. There is none: what only means something in one is refused.
+	Session bool
 	// Guarded says that the guard examines the query first. It is set for every client that is not this program.
 	Guarded bool
 	// Interrupt, if set, makes a waiting Read of Data return.
@@ -50,6 +56,9 @@ func (q *Query) set(name, value string) {
 
 // ErrNotRead is the error for a query that should be a read but is not.
 var ErrNotRead = errors.New("the query is not a read")
+
+var errSession = exception.New(exception.NotImplemented, "NOT_IMPLEMENTED", "sessions are not kept here, so this would have "+
+	"no effect on the next request: send settings and the database with each request, and use a table instead of a temporary one")
 
 // Least sets a limit to most, unless the client asked for less.
 func (q *Query) Least(name string, most int64) {
@@ -77,11 +86,19 @@ type lease struct {
 	done   chan struct{}
 	unhook func()
 	killer sync.WaitGroup
+
+	// What watch needs to know, in ns of Unix time; 0 for none.
+	text    string
+	grace   atomic.Int64 // for how long it may go on after it had to end
+	calling atomic.Int64 // when the call of the library that is under way began
+	ended   atomic.Int64 // when the request was over
+	due     atomic.Int64 // when the time of the statement is over
 }
 
 // lend takes a connection and gives it q's database and settings.
 func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
-	l := &lease{in: in, pool: in.writers, done: make(chan struct{})}
+	l := &lease{in: in, pool: in.writers, done: make(chan struct{}), text: q.SQL}
+	l.grace.Store(int64(writeGrace))
 	if q.ReadOnly {
 		l.pool = in.readers
 	}
@@ -99,6 +116,7 @@ func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 	l.killer.Add(1)
 	killing := context.AfterFunc(ctx, func() {
 		defer l.killer.Done()
+		l.ended.Store(time.Now().UnixNano())
 		if q.Interrupt != nil {
 			q.Interrupt()
 		}
@@ -110,6 +128,7 @@ func (in *instance) lend(ctx context.Context, q *Query) (*lease, error) {
 			l.killer.Done()
 		}
 	}
+	in.leases.Store(l, nil)
 	if err := c.Prepare(q.Database, q.Settings); err != nil {
 		return nil, l.giveBack(err)
 	}
@@ -127,6 +146,7 @@ func (l *lease) giveBack(err error) error {
 	if err != nil && l.ctx.Err() != nil {
 		err = context.Cause(l.ctx)
 	}
+	l.in.leases.Delete(l)
 	close(l.done)
 	l.unhook()
 	// The killer must have ended before the connection serves another request.
@@ -134,6 +154,11 @@ func (l *lease) giveBack(err error) error {
 	l.cancel(nil)
 	l.pool.Put(l.conn)
 	return err
+}
+
+// fault makes an error of the engine's text, without the mark of this request.
+func (l *lease) fault(text string) error {
+	return exception.Parse(strings.ReplaceAll(text, l.mark, ""))
 }
 
 // Run executes a query up to the point where its result can be read. Errors of
@@ -148,7 +173,7 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	fed := st.Insert && (!st.values || !st.dataAny || q.Data != nil)
 	if q.Guarded {
 		if err := in.guard.Examine(ctx, &guard.Request{
-			SQL: q.SQL, Head: st.Head, Fed: fed, Format: q.Format, Database: q.Database, Settings: q.Settings, Params: q.Params,
+			SQL: q.SQL, Head: st.Head, Fed: fed, Input: st.format, Format: q.Format, Database: q.Database, Settings: q.Settings, Params: q.Params,
 			ReadOnly: q.ReadOnly,
 		}); err != nil {
 			return nil, err
@@ -158,14 +183,62 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 			q.set(guard.ValuesTemplates, "0")
 		}
 	}
-	format := cmp.Or(st.format, q.Format)
-	header, streams := streamable(format)
-	if !streams && q.MaxBuffered > 0 {
-		q.Least("max_result_bytes", q.MaxBuffered) // so that the engine itself stops it
-	}
 	if q.OnlyRead && st.Insert {
 		return nil, ErrNotRead
 	}
+	if q.ReadOnly && settingsTable.MatchString(q.SQL) {
+		q.set(conn.Readonly, "2")
+	}
+	format := cmp.Or(st.format, q.Format)
+	pieces := layoutOf(format)
+	if pieces != nil && !q.inPieces(pieces) {
+		pieces = nil
+	}
+	if fed || q.MaxBuffered == 0 || pieces != nil && !pieces.telling {
+		return in.once(ctx, q, &st, fed, pieces)
+	}
+	limited := *q
+	own := limited.buffer()
+	a, err := in.once(ctx, &limited, &st, false, nil)
+	if ex, ok := errors.AsType[*clickhouse.Exception](err); !ok || ex.Code != exception.TooManyRows || !own {
+		return a, err
+	}
+	if pieces == nil || !st.streams() || q.OnlyRead {
+		return nil, tooLarge(format, q.MaxBuffered)
+	}
+	q.set("output_format_write_statistics", "0") // they would be those of a moment before the end
+	return in.once(ctx, q, &st, false, pieces)
+}
+
+// settingsTable matches the table that tells clients which settings they may choose.
+var settingsTable = regexp.MustCompile("(?i)\\bsystem[`\"]?\\s*\\.\\s*[`\"]?settings\\b")
+
+// buffer limits a result that is kept in memory, so that the engine itself stops it. own is false if the client has
+// asked for less.
+func (q *Query) buffer() (own bool) {
+	if q.MaxBuffered == 0 {
+		return false
+	}
+	asked := q.Settings[maxResultBytes]
+	q.Least(maxResultBytes, q.MaxBuffered)
+	if own = q.Settings[maxResultBytes] != asked; own && q.Settings[resultOverflowMode] == overflowBreaks {
+		q.set(resultOverflowMode, "throw") // part of a result would look like all of it
+	}
+	return own
+}
+
+// tooLarge is the error for a result that cannot be streamed.
+func tooLarge(format string, most int64) error {
+	return exception.New(exception.TooManyRows, "TOO_MANY_ROWS_OR_BYTES", fmt.Sprintf("the result is larger than %d bytes "+
+		"(--max-buffered), and one in the format %s cannot be sent in pieces: add a LIMIT, or use a format such as JSON, "+
+		"JSONEachRow, CSV, TSV, Native, RowBinaryWithNamesAndTypes or ArrowStream, without totals", most, format))
+}
+
+// streams tells whether the engine can run the statement as a stream.
+func (st *Statement) streams() bool { return isAny(st.verb, "SELECT", "WITH", "FROM") }
+
+// once runs a query, and inserts its data if it is fed. With pieces, its result is streamed.
+func (in *instance) once(ctx context.Context, q *Query, st *Statement, fed bool, pieces *layout) (*Answer, error) {
 	l, err := in.lend(ctx, q)
 	if err != nil {
 		return nil, err
@@ -174,11 +247,11 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 		if q.ReadOnly {
 			return nil, l.giveBack(guard.ErrReadOnly)
 		}
-		return &Answer{}, l.giveBack(l.insert(q, &st))
+		return &Answer{}, l.giveBack(l.insert(q, st))
 	}
 	v, err := l.conn.Classify(q.SQL)
 	if err == nil {
-		err = admissible(l.conn, q, &st, v)
+		err = admissible(l.conn, q, st, v)
 	}
 	if err == nil && q.OnlyRead && v.Class != conn.ClassRead {
 		err = ErrNotRead
@@ -186,15 +259,22 @@ func (in *instance) run(ctx context.Context, q *Query) (*Answer, error) {
 	if err != nil {
 		return nil, l.giveBack(err)
 	}
+	if q.Session && (isAny(st.verb, "SET", "USE") || st.temporary && v.Class != conn.ClassRead) {
+		return nil, l.giveBack(errSession)
+	}
 	if v.Class == conn.ClassOther || v.Class == conn.ClassAccess || st.temporary {
 		l.conn.Unknown = true // chdb-2, chdb-3
 	}
 	d := deadline{begun: time.Now()}
 	if v.Class == conn.ClassRead {
-		d.limit = timeLimit(in.limits, q, &st)
+		l.grace.Store(int64(readGrace))
+		if d.limit = timeLimit(in.limits, q, st); d.limit > 0 {
+			l.due.Store(d.begun.Add(d.limit).UnixNano())
+		}
 	}
-	if streams && v.Class == conn.ClassRead && isAny(st.verb, "SELECT", "WITH", "FROM") {
-		return l.stream(q, format, header, d)
+	format := cmp.Or(st.format, q.Format)
+	if pieces != nil && v.Class == conn.ClassRead && st.streams() {
+		return l.stream(q, format, *pieces, d)
 	}
 	out, err := l.buffered(q, d)
 	if err = l.giveBack(err); err != nil {
@@ -230,21 +310,22 @@ func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
 // buffered runs a statement whose result cannot be streamed, and returns the whole result.
 func (l *lease) buffered(q *Query, d deadline) ([]byte, error) {
 	lib := l.conn.Lib
+	returned := l.calls()
 	r := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, false)
+	returned()
 	if r == nil {
 		return nil, exception.New(exception.Unknown, "", "the engine returned no result")
 	}
 	defer lib.DestroyResult(r)
 	if text := lib.ResultError(r); text != "" {
-		return nil, exception.Parse(text)
+		return nil, l.fault(text)
 	}
 	if err := d.passed(); err != nil {
 		return nil, err
 	}
 	out := lib.Bytes(r)
 	if q.MaxBuffered > 0 && int64(len(out)) > q.MaxBuffered {
-		return nil, exception.New(exception.TooManyRows, "TOO_MANY_ROWS_OR_BYTES", fmt.Sprintf(
-			"the result has %d bytes, and this format cannot be streamed: add a LIMIT, or use a format like JSONEachRow, CSV or TSV", len(out)))
+		return nil, tooLarge(q.Format, q.MaxBuffered)
 	}
 	return bytes.Clone(out), nil
 }
@@ -257,11 +338,12 @@ var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 // insert feeds q's data to the engine. It returns after the engine has confirmed all of it, or has dropped it (chdb-5).
 func (l *lease) insert(q *Query, st *Statement) error {
 	lib, sql := l.conn.Lib, l.mark+st.Head
+	defer l.calls()()
 	in := lib.StreamInsert(l.conn.C, library.BytePtr(sql), uintptr(len(sql)), library.BytePtr(st.format),
 		uintptr(len(st.format)))
 	defer lib.DestroyInsert(in)
 	if text := lib.StreamInsertError(in); text != "" {
-		return exception.Parse(text)
+		return l.fault(text)
 	}
 	if err := l.feed(in, q, st); err != nil {
 		lib.StreamCancelInsert(in)
@@ -273,7 +355,7 @@ func (l *lease) insert(q *Query, st *Statement) error {
 	}
 	defer lib.DestroyResult(r)
 	if text := lib.ResultError(r); text != "" {
-		return exception.Parse(text)
+		return l.fault(text)
 	}
 	return nil
 }
@@ -291,7 +373,7 @@ func (l *lease) feed(in library.Pointer, q *Query, st *Statement) error {
 		n, err := Fill(src, buf[:])
 		if n > 0 && lib.StreamAppend(in, &buf[0], uintptr(n)) != 0 {
 			if text := lib.StreamInsertError(in); text != "" {
-				return exception.Parse(text)
+				return l.fault(text)
 			}
 			return exception.New(exception.Unknown, "", "the engine accepted no more data")
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,10 +19,16 @@ import (
 
 // start locks the directory, and connects for the first time.
 func start(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
+	if err := safe(dir, o.Logger); err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
 	// Before anything is written: it might be for the engine that another process starts just now.
-	lock, err := claim(dir)
-	if err != nil {
-		return nil, err
+	var lock *os.File // nil if another process has it for this one
+	if !o.Claimed {
+		var err error
+		if lock, err = claim(dir); err != nil {
+			return nil, err
+		}
 	}
 	in, err := startLocked(lib, dir, o, r)
 	if err != nil {
@@ -29,6 +36,9 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 		return nil, err
 	}
 	in.lock = lock
+	if o.Stuck != nil {
+		go in.watch(o.Stuck)
+	}
 	return in, nil
 }
 
@@ -58,6 +68,7 @@ func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*in
 		log:   o.Logger,
 		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
 		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits,
+		stopped: make(chan struct{}),
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
 	first, err := in.connectFirst()
@@ -73,7 +84,7 @@ func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*in
 		return nil, fmt.Errorf("open %s: ask the engine for its version: %w", dir, err)
 	}
 	in.control = conn.NewController(first)
-	size := o.MaxConns + SpareFor(o.MaxConns)
+	size := o.MaxConns + SpareFor(o.MaxConns) + LostFor(o.MaxConns)
 	in.writers = conn.NewPool(size, in.connect)
 	in.readers = conn.NewPool(size, in.connectReader)
 	in.guard = guard.New(in.connectExaminer, in.log)
@@ -156,15 +167,4 @@ func (in *instance) connectExaminer() (*conn.Conn, error) {
 		}
 	}
 	return c, nil
-}
-
-// stop kills the running queries, waits until their connections are back, and closes all connections. The control
-// connection is the last, because it does the killing.
-func (in *instance) stop() {
-	in.cancel(contract.ErrClosed)
-	in.writers.Close()
-	in.readers.Close()
-	in.guard.Close()
-	in.control.Close()
-	_ = in.lock.Close() // nothing was written
 }

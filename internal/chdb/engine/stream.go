@@ -4,47 +4,27 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strings"
 	"sync"
 
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/library"
 )
 
-// streamable tells whether a result in this format can be sent in pieces, and how many header lines each piece begins
-// with. The engine formats every piece of a stream as a complete document. Several JSON or Parquet documents in a row
-// are not one document, so such results are buffered (chdb-4). RawBLOB is buffered too: a piece of empty strings has no
-// bytes, and would look like the end of the stream.
-func streamable(format string) (headerLines int, ok bool) {
-	f := strings.ToLower(format)
-	f = strings.Replace(f, "tabseparated", "tsv", 1)
-	switch f {
-	case "native", "tsv", "tsvraw", "csv", "rowbinary", "null",
-		"jsoneachrow", "jsonlines", "ndjson", "jsoncompacteachrow", "jsonstringseachrow", "jsoncompactstringseachrow",
-		"lineasstring", "tskv", "msgpack":
-		return 0, true
-	case "tsvwithnames", "tsvrawwithnames", "csvwithnames", "jsoncompacteachrowwithnames", "jsoncompactstringseachrowwithnames":
-		return 1, true
-	case "tsvwithnamesandtypes", "tsvrawwithnamesandtypes", "csvwithnamesandtypes",
-		"jsoncompacteachrowwithnamesandtypes", "jsoncompactstringseachrowwithnamesandtypes":
-		return 2, true
-	}
-	return 0, false
-}
-
 // stream starts a SELECT and waits for its first piece, so that most errors
 // come before any of the result.
-func (l *lease) stream(q *Query, format string, header int, d deadline) (*Answer, error) {
+func (l *lease) stream(q *Query, format string, pieces layout, d deadline) (*Answer, error) {
 	lib := l.conn.Lib
+	returned := l.calls()
 	res := lib.Run(l.conn.C, l.mark+q.SQL, q.Format, q.Params, true)
+	returned()
 	if res == nil {
 		return nil, l.giveBack(exception.New(exception.Unknown, "", "the engine returned no result"))
 	}
 	if text := lib.ResultError(res); text != "" {
 		lib.DestroyResult(res)
-		return nil, l.giveBack(exception.Parse(text))
+		return nil, l.giveBack(l.fault(text))
 	}
-	b := &rows{lease: l, stream: res, header: header, csv: strings.HasPrefix(strings.ToLower(format), "csv"), deadline: d}
+	b := &rows{lease: l, stream: res, document: assembly{layout: pieces}, deadline: d}
 	if err := b.fetch(); err != nil && !isEnd(err) {
 		return nil, err
 	}
@@ -60,17 +40,15 @@ func (l *lease) stream(q *Query, format string, header int, d deadline) (*Answer
 // rows is a result that is being read.
 type rows struct {
 	lease    *lease
-	header   int  // lines to drop from every piece but the first
-	csv      bool // a line break inside double quotes does not end a line
 	deadline deadline
 	unhook   func() bool
 
-	mu      sync.Mutex
-	stream  library.Pointer // nil at the end
-	piece   library.Pointer
-	rest    []byte // of the piece
-	started bool
-	err     error // sticky
+	mu       sync.Mutex
+	stream   library.Pointer // nil at the end
+	piece    library.Pointer
+	document assembly
+	rest     []byte // of the piece
+	err      error  // sticky
 }
 
 // Read copies from the current piece of the result, and fetches the next one when that is used up. An error of the
@@ -99,14 +77,10 @@ func (b *rows) WriteTo(w io.Writer) (written int64, err error) {
 		n, err := w.Write(b.rest)
 		written += int64(n)
 		b.rest = b.rest[n:]
-		if err != nil {
-			return written, err
-		}
-		if b.err == nil {
-			err = b.fetch()
-		}
 		if err == nil {
-			err = b.err
+			if err = b.err; err == nil {
+				err = b.fetch()
+			}
 		}
 		if isEnd(err) {
 			return written, nil
@@ -127,7 +101,8 @@ func (b *rows) Close() error {
 	return nil
 }
 
-// fetch gets the next piece that is not empty. The caller holds b.mu, unless b is not shared yet.
+// fetch gets the next piece that is not empty, or what comes after the last. The caller holds b.mu, unless b is not
+// shared yet.
 func (b *rows) fetch() error {
 	lib := b.lease.conn.Lib
 	for {
@@ -135,29 +110,38 @@ func (b *rows) fetch() error {
 		if b.lease.ctx.Err() != nil {
 			return b.finish(context.Cause(b.lease.ctx))
 		}
+		returned := b.lease.calls()
 		b.piece = lib.StreamFetch(b.lease.conn.C, b.stream)
+		returned()
 		if b.piece == nil {
-			return b.finish(b.atEnd())
+			return b.end()
 		}
 		if text := lib.ResultError(b.piece); text != "" {
-			return b.finish(exception.Parse(text))
+			return b.finish(b.lease.fault(text))
 		}
-		b.rest = lib.Bytes(b.piece)
-		if len(b.rest) == 0 {
-			return b.finish(b.atEnd())
+		piece := lib.Bytes(b.piece)
+		if len(piece) == 0 {
+			return b.end()
 		}
-		if b.started {
-			b.rest = skipLines(b.rest, b.header, b.csv)
+		var err error
+		if b.rest, err = b.document.add(piece); err != nil {
+			return b.finish(err)
 		}
-		b.started = true
 		if len(b.rest) > 0 {
 			return nil
 		}
 	}
 }
 
-// atEnd returns io.EOF, or an error if the time of the read was up before its end.
-func (b *rows) atEnd() error { return cmp.Or(b.deadline.passed(), io.EOF) }
+// end frees everything, and adds what comes after the last row.
+func (b *rows) end() error {
+	err := b.finish(cmp.Or(b.deadline.passed(), io.EOF))
+	if b.rest = b.document.rest(); !isEnd(err) || len(b.rest) == 0 {
+		b.rest = nil
+		return err
+	}
+	return nil
+}
 
 // drop frees the current piece (chdb-10).
 func (b *rows) drop() {
@@ -178,7 +162,9 @@ func (b *rows) finish(err error) error {
 	if !isEnd(err) {
 		// A query that is killed and cancelled at the same time may stay in the engine, and keep the tables that it
 		// reads, until its connection is closed (chdb-2).
+		returned := b.lease.calls()
 		lib.StreamCancel(b.lease.conn.C, b.stream)
+		returned()
 	}
 	lib.DestroyResult(b.stream)
 	b.stream = nil
@@ -202,23 +188,4 @@ func (b *rows) finish(err error) error {
 // cancellation may do that.
 func isEnd(err error) bool {
 	return err == io.EOF //nolint:errorlint // an error that wraps io.EOF is a failure, not the end
-}
-
-// skipLines drops n lines from the beginning of p.
-func skipLines(p []byte, n int, csv bool) []byte {
-	quoted := false
-	for i := 0; n > 0 && i < len(p); i++ {
-		switch {
-		case csv && p[i] == '"':
-			quoted = !quoted
-		case p[i] == '\n' && !quoted:
-			if n--; n == 0 {
-				return p[i+1:]
-			}
-		}
-	}
-	if n > 0 {
-		return nil
-	}
-	return p
 }

@@ -20,6 +20,7 @@ const (
 	QueryTooLarge    = 55
 	TooManyQueries   = 202
 	SocketTimeout    = 209
+	NetworkError     = 210
 	MemoryLimit      = 241
 	QueryCancelled   = 394
 	TooManyRows      = 396 // or bytes

@@ -167,7 +167,7 @@ func (x *examination) call(n, parent *node) error {
 	case parent == nil:
 	case parent.kind == "TableExpression" || parent.kind == "InsertQuery" || parent.kind == "CreateQuery" ||
 		parent.kind == "Explain":
-		return x.tableFunction(n.text)
+		return x.tableFunction(n)
 	case parent.kind == "Storage" && parent.children[0] == n && allow.All().Engines[strings.ToLower(n.text)].Name != "":
 		if !allow.All().Engines.Allows(n.text) {
 			return denied("the engine %s is not allowed here", n.text)
@@ -191,16 +191,29 @@ func (x *examination) call(n, parent *node) error {
 }
 
 // tableFunction judges a name with arguments in the place of a table: a table function, or a view with parameters.
-func (x *examination) tableFunction(name string) error {
+func (x *examination) tableFunction(n *node) error {
+	name := n.text
 	e, ok := allow.All().TableFunctions[strings.ToLower(name)]
 	switch {
 	case !ok:
 		x.unknown = append(x.unknown, unknownName{name: name, table: true})
 		return nil
+	case e.Sign == '+' && n.ofTuples():
+		return nil
 	case e.Sign != 0:
 		return denied("the table function %s is not allowed here", name)
 	}
 	return nil
+}
+
+// ofTuples tells whether the first argument is a tuple that is written out. Then the engine takes no text as the
+// structure of a table. A call of tuple() would not do: the statement may have a function of that name.
+func (n *node) ofTuples() bool {
+	if len(n.children) == 0 || len(n.children[0].children) == 0 {
+		return false
+	}
+	first := n.children[0].children[0]
+	return first.kind == "Literal" && strings.HasPrefix(first.text, "Tuple_(")
 }
 
 // isIn matches IN and its variants. Their right side may be a table function.
@@ -213,7 +226,7 @@ func arguments(n *node, e allow.Entry) error {
 		args = n.children[0].children
 	}
 	if isIn.MatchString(n.text) && len(args) == 2 && args[1].kind == "Function" &&
-		allow.All().TableFunctions.Refuses(args[1].text) {
+		allow.All().TableFunctions[strings.ToLower(args[1].text)].Sign != 0 {
 		return denied("the table function %s is not allowed here", args[1].text)
 	}
 	if e.Higher && len(args) > 0 && args[0].kind == "Identifier" {

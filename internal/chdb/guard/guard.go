@@ -107,6 +107,7 @@ type Request struct {
 	Head string
 	// Fed says that the data of an INSERT are read separately from the statement.
 	Fed      bool
+	Input    string // the format of those data, if Fed
 	Format   string // of the output, unless the text names one
 	Database string
 	Settings map[string]string
@@ -350,6 +351,9 @@ func (r *Request) checkNames() error {
 	}
 	if r.Format != "" && allow.All().Formats.Refuses(r.Format) {
 		return denied("the format %s is not allowed here", r.Format)
+	}
+	if r.Fed && !allow.All().Formats.Allows(r.Input) {
+		return denied("data in the format %s are not allowed here", r.Input)
 	}
 	for _, p := range r.Params {
 		if err := literal("'" + p.Value); err != nil {

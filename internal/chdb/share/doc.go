@@ -10,4 +10,7 @@
 //  3. A host that will end by itself says so. A guest that will write for longer than a moment then waits until the
 //     host has ended, instead of working through it.
 //  4. A host that was killed leaves its socket behind. Nobody answers there, and the next host replaces it.
+//  5. A host may be kept by a guest, in a process that is started anew when it ends. The folder stays claimed by that
+//     guest all the time, and names its process. A host that took another's place says of every name that it may know
+//     it.
 package share

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,6 +24,9 @@ type Guest struct {
 	// Name is the name by which the host knows this guest (Host.Knows). Set it before the first statement.
 	Name string
 
+	// Ended, if set, ends the host: this process keeps it for itself. Close calls it.
+	Ended func() error
+
 	dir   string
 	about about
 	http  *http.Transport
@@ -37,31 +41,17 @@ func Join(ctx context.Context, dir string) (*Guest, error) {
 	g.http = &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: connections}
 	ctx, cancel := context.WithTimeout(ctx, hello)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://dealhouse"+pathHost, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := g.http.RoundTrip(req)
-	if err != nil {
+	if err := g.learn(ctx, pathHost, &g.about); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if err := json.NewDecoder(resp.Body).Decode(&g.about); err != nil {
-		return nil, fmt.Errorf("asking the process that has %s open: %w", dir, err)
+		return nil, err
 	}
 	return g, nil
 }
 
 func (g *Guest) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	path, done, err := address(g.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return new(net.Dialer).DialContext(ctx, "unix", path)
+	return Dial(ctx, g.dir, SocketName)
 }
 
 // Lasting reports whether the host runs until it is told to end (share-3).
@@ -70,8 +60,45 @@ func (g *Guest) Lasting() bool { return g.about.Lasting }
 // PID returns the process id of the host.
 func (g *Guest) PID() int { return g.about.PID }
 
-// Close closes the connections to the host.
-func (g *Guest) Close() { g.http.CloseIdleConnections() }
+// Own reports that this process keeps the host, so that nobody else has the data open (share-5).
+func (g *Guest) Own() bool { return g.Ended != nil }
+
+// Knows reports whether a guest of this name may have asked the host for something. Whoever cannot tell says yes.
+func (g *Guest) Knows(name string) bool {
+	known := true
+	ctx, cancel := context.WithTimeout(context.Background(), hello)
+	defer cancel()
+	if err := g.learn(ctx, pathKnows+"?name="+url.QueryEscape(name), &known); err != nil {
+		return true
+	}
+	return known
+}
+
+// learn asks the host about itself.
+func (g *Guest) learn(ctx context.Context, path string, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://dealhouse"+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := g.http.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("asking the process that has %s open: %w", g.dir, err)
+	}
+	return nil
+}
+
+// Close closes the connections to the host, and ends it if it is this process's own.
+func (g *Guest) Close() error {
+	g.http.CloseIdleConnections()
+	if g.Ended != nil {
+		return g.Ended()
+	}
+	return nil
+}
 
 // connections is how many connections a guest has at most. The host's own requests wait for the engine's connections
 // together with those of guests.

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,19 +11,19 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 )
 
-// socketName is the name of the socket in the data directory.
-const socketName = "dealhouse.sock"
+// SocketName is the name of the socket in the data directory.
+const SocketName = "dealhouse.sock"
 
 // The paths of requests to a host. The path that a guest uses decides about its rights.
 const (
 	pathHost   = "/host"
 	pathAll    = "/all"    // with every right
 	pathReader = "/reader" // with the rights of the read-only door
+	pathKnows  = "/knows"  // for the process that keeps the host: see Guest.Knows
 )
 
 // Host serves the guests of a process.
@@ -33,6 +34,10 @@ type Host struct {
 	// Lasting says that the process runs until it is told to end (share-3).
 	Lasting bool
 	Logger  *slog.Logger
+	// PID is the process that guests are told of; default: this one.
+	PID int
+	// Again says that this process takes the place of one that has ended by itself, and that may have known guests.
+	Again bool
 
 	guests sync.Map // names of guests that have asked for something
 }
@@ -44,7 +49,7 @@ const nameHeader = "X-Dealhouse-Guest"
 // the data since the host opened it.
 func (h *Host) Knows(name string) bool {
 	_, known := h.guests.Load(name)
-	return known
+	return known || h.Again
 }
 
 // about is what a host says about itself.
@@ -58,24 +63,11 @@ const drain = 5 * time.Second
 
 // Serve begins to serve guests, and returns at once. stop ends the serving: answers under way have drain to end.
 func (h *Host) Serve() (stop func(), err error) {
-	path, done, err := address(h.Dir)
+	listener, remove, err := Listen(h.Dir, SocketName)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	if err := os.Remove(filepath.Join(h.Dir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) { // share-4
-		return nil, fmt.Errorf("removing the socket of a process that was killed: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listening for other processes: %w", err)
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)                      // its path may be valid only for a moment
-	if err := os.Chmod(filepath.Join(h.Dir, socketName), 0o600); err != nil { // share-1
-		return nil, errors.Join(err, listener.Close())
-	}
-	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(h.Logger.Handler(), slog.LevelDebug)}
+	server := h.server()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -84,20 +76,43 @@ func (h *Host) Serve() (stop func(), err error) {
 		}
 	}()
 	return func() {
-		_ = os.Remove(filepath.Join(h.Dir, socketName)) // guests that arrive now find no host
-		patience, cancel := context.WithTimeout(context.Background(), drain)
-		defer cancel()
-		if server.Shutdown(patience) != nil {
-			_ = server.Close()
-		}
+		remove() // guests that arrive now find no host
+		end(server)
 		<-ended
 	}, nil
+}
+
+// ServeOn serves guests on a listener that another process has made, until ctx ends.
+func (h *Host) ServeOn(ctx context.Context, listener net.Listener) error {
+	server := h.server()
+	defer context.AfterFunc(ctx, func() { end(server) })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving other processes: %w", err)
+	}
+	return context.Cause(ctx)
+}
+
+func (h *Host) server() *http.Server {
+	return &http.Server{Handler: h.handler(), ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(h.Logger.Handler(), slog.LevelDebug)}
+}
+
+// end ends a server: answers under way have drain to end.
+func end(server *http.Server) {
+	patience, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if server.Shutdown(patience) != nil {
+		_ = server.Close()
+	}
 }
 
 func (h *Host) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(pathHost, func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(about{Lasting: h.Lasting, PID: os.Getpid()}) // a guest that is gone needs no answer
+		_ = json.NewEncoder(w).Encode(about{Lasting: h.Lasting, PID: cmp.Or(h.PID, os.Getpid())}) // a guest that is gone needs no answer
+	})
+	mux.HandleFunc(pathKnows, func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(h.Knows(r.URL.Query().Get("name")))
 	})
 	mux.HandleFunc(pathAll, h.relay(h.All))
 	mux.HandleFunc(pathReader, h.relay(h.Reader))

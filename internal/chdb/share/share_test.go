@@ -51,7 +51,7 @@ func join(t *testing.T, dir string) *Guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.Close)
+	t.Cleanup(func() { _ = g.Close() })
 	return g
 }
 
@@ -104,12 +104,12 @@ func TestRelay(t *testing.T) {
 func TestSocketIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	_, stop := serve(t, dir, &answering{}, &answering{}, true)
-	info, err := os.Stat(filepath.Join(dir, socketName))
+	info, err := os.Stat(filepath.Join(dir, SocketName))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
 	stop()
-	if _, err := os.Stat(filepath.Join(dir, socketName)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, SocketName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is still there: %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestNobody(t *testing.T) {
 		if _, err := Join(t.Context(), dir); !errors.Is(err, ErrNobody) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, socketName), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, SocketName), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -172,6 +172,7 @@ type runJSON struct {
 	Retries        uint64   `json:"retries"`
 	Warnings       []string `json:"warnings"`
 	Error          string   `json:"error"`
+	Cause          string   `json:"cause"`
 }
 
 const (
@@ -261,7 +262,7 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 		OutOfScope: r.Changes.Outside, Scope: r.Scope, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older,
 		Waiting:  r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries,
-		Warnings: r.Warnings, Error: r.Error,
+		Warnings: r.Warnings, Error: r.Error, Cause: r.Cause,
 	}
 	if out.Warnings == nil {
 		out.Warnings = []string{}

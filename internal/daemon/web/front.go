@@ -71,7 +71,7 @@ var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, st
 
 // need returns the state of a stream by which it is ordered: what a person must know first.
 func (st *streamState) need() state {
-	if st.state == stateFine && len(st.failedChecks()) > 0 {
+	if st.state == stateFine && (len(st.failedChecks()) > 0 || st.rejects > 0) {
 		return stateDoubtful
 	}
 	return st.state
@@ -103,10 +103,8 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 
 // status serves the status page.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	runs, openings := s.answers.charts.last(struct{}{}), s.answers.openings.last(struct{}{})
-	o := s.answers.overview(r.Context(),
-		func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) },
-		func(ctx context.Context) { openings = s.answers.openings.get(ctx, struct{}{}) })
+	runs := s.answers.charts.last(struct{}{})
+	o := s.answers.overview(r.Context(), func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) })
 	o.chart(runs.value)
 	names, of := o.byAccount()
 	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(&o)}
@@ -123,13 +121,13 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		if body.Chosen != "" && account != body.Chosen {
 			continue
 		}
-		findings := badge(openings.value.Findings[account], "payout finding")
+		findings := badge(o.findings[account], "payout finding")
 		if fold && !of[account][0].troubled() {
 			body.Calm = append(body.Calm, calmRow{Account: account, Path: accountPath(account), Text: o.calm(of[account]),
 				Findings: findings})
 			continue
 		}
-		rows := o.accountRows(account, of[account], openings.value, fold)
+		rows := o.accountRows(account, of[account], fold)
 		rows.Findings, rows.Forms = findings, s.formsOfAccount(account, of[account])
 		if body.Chosen == "" && len(names) > 1 {
 			rows.Path = accountPath(account)
@@ -152,6 +150,9 @@ func streamPath(id warehouse.StreamID) string {
 // target returns where the headline leads: to the stream, or to the account, that it is about. "" means nowhere.
 func (o *overview) target(names []string, of map[string][]*streamState) string {
 	if len(names) == 0 || !of[names[0]][0].troubled() {
+		if len(o.findings) > 0 {
+			return "/payouts"
+		}
 		return ""
 	}
 	first := of[names[0]]
@@ -179,8 +180,7 @@ func filterLinks(names []string, of map[string][]*streamState, chosen string) []
 }
 
 // accountRows returns the rows of the streams of an account. If fold is set, it leaves out those that are well.
-func (o *overview) accountRows(account string, streams []*streamState, openings warehouse.Openings,
-	fold bool) accountRows {
+func (o *overview) accountRows(account string, streams []*streamState, fold bool) accountRows {
 	rows := accountRows{Account: account}
 	var rest []*streamState
 	for _, st := range streams {
@@ -189,7 +189,7 @@ func (o *overview) accountRows(account string, streams []*streamState, openings 
 			continue
 		}
 		row := o.row(st)
-		if text := badge(openings.Rejects[st.id], "rejected record"); text != "" {
+		if text := badge(st.rejects, "rejected record"); text != "" {
 			row.Rejects = &badgeLink{Text: text, Path: streamPath(st.id)}
 		}
 		rows.Streams = append(rows.Streams, row)

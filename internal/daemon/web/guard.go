@@ -62,14 +62,15 @@ func (g *gate) guard(next http.Handler) http.Handler {
 func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" }
 
 // authorized reports whether the request has the credentials, or none are needed. It takes the same time
-// whatever is wrong with them.
+// whatever is wrong with them. A line feed at the end does not count, as in the configuration: Prometheus sends what a
+// Secret of Kubernetes has, which is a file with one more often than not.
 func (g *gate) authorized(r *http.Request) bool {
 	if !g.o.secured() {
 		return true
 	}
 	user, password, _ := r.BasicAuth()
 	want := credential.Login{User: g.o.User, Password: g.o.Password}
-	return want.Matches(credential.Login{User: user, Password: password})
+	return want.Matches(credential.Login{User: strings.TrimRight(user, "\r\n"), Password: strings.TrimRight(password, "\r\n")})
 }
 
 // hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could make a

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"time"
 
@@ -67,7 +68,10 @@ type overview struct {
 	known   time.Time          // when the warehouse last answered, by this machine's clock; zero: never
 	problem error              // why it does not answer now
 	room    *warehouse.Storage // of an embedded warehouse; nil: not known, or a server
+	refused string             // why the daemon did not accept the newest configuration; "": it did
 	streams []streamState
+	// findings counts what is open about the payouts of an account.
+	findings map[string]uint64
 }
 
 // streamState is the state of one stream. It may have run once and be no longer configured.
@@ -81,6 +85,7 @@ type streamState struct {
 	runs       []warehouse.RunRecord  // of its chart, the newest first; nil if no chart is shown
 	checks     []warehouse.Check      // the newest of each kind, those that failed first
 	guarded    *warehouse.GuardedRun  // a run that waits for consent; nil: none
+	rejects    uint64                 // records that could not be loaded, and are open
 }
 
 // failedChecks returns the checks of the loaded data that failed. They do not change the state of the
@@ -99,16 +104,21 @@ func (st *streamState) failedChecks() []warehouse.Check {
 func (a *answers) overview(ctx context.Context, besides ...func(context.Context)) overview {
 	books := a.books.get(ctx, struct{}{})
 	counts, checks, room := a.counts.last(struct{}{}), a.checks.last(struct{}{}), answer[warehouse.Storage]{}
+	openings := a.openings.last(struct{}{})
 	besides = append(besides,
 		func(ctx context.Context) { counts = a.counts.get(ctx, struct{}{}) },
-		func(ctx context.Context) { checks = a.checks.get(ctx, struct{}{}) })
+		func(ctx context.Context) { checks = a.checks.get(ctx, struct{}{}) },
+		func(ctx context.Context) { openings = a.openings.get(ctx, struct{}{}) })
 	if a.o.Warehouse.Embedded() {
 		besides = append(besides, func(ctx context.Context) { room = a.storage.get(ctx, struct{}{}) })
 	}
 	if books.err == nil { // the warehouse would not answer these questions either: the last answers are shown
 		together(ctx, besides)
 	}
-	o := overview{local: a.clock(), known: books.at, problem: books.err}
+	o := overview{local: a.clock(), known: books.at, problem: books.err, findings: a.findings(openings.value)}
+	if a.o.Refused != nil {
+		o.refused = a.o.Refused()
+	}
 	o.now = o.local
 	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
 		o.now = books.value.now.Add(o.local.Sub(books.at))
@@ -120,7 +130,8 @@ func (a *answers) overview(ctx context.Context, besides ...func(context.Context)
 	add := func(configured Stream, known bool) {
 		id := warehouse.StreamID{Account: configured.Account, Stream: configured.Stream}
 		place[id] = len(o.streams)
-		st := streamState{Stream: configured, id: id, configured: known, checks: checks.value[id]}
+		st := streamState{Stream: configured, id: id, configured: known, checks: checks.value[id],
+			rejects: openings.value.Rejects[id]}
 		if n, ok := counts.value[id]; ok || !counts.at.IsZero() {
 			st.rows = &n
 		}
@@ -145,6 +156,20 @@ func (a *answers) overview(ctx context.Context, besides ...func(context.Context)
 		o.streams[i].state = o.judge(&o.streams[i])
 	}
 	return o
+}
+
+// findings returns what is open about payouts. What was recorded after the last run counts, except for accounts whose
+// payouts were compared for a page since, and need nothing: somebody has acknowledged it.
+func (a *answers) findings(o warehouse.Openings) map[string]uint64 {
+	open := maps.Clone(o.Findings)
+	if last, fresh := a.payouts.entry(struct{}{}).read(a.clock(), a.payouts.fresh); fresh && last.err == nil {
+		for _, account := range last.value.accounts {
+			if !account.NeedsWork {
+				delete(open, account.Account)
+			}
+		}
+	}
+	return open
 }
 
 // chart sets the runs that each stream's chart shows.

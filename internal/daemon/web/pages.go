@@ -20,6 +20,7 @@ type page struct {
 	Summary string
 	AsOf    moment
 	Problem string  // why the warehouse does not answer
+	Refused string  // why the newest configuration is not in force
 	Target  string  // where the summary leads; "": nowhere
 	Said    *notice // the result of an action; nil: none
 	Assets  assets
@@ -52,7 +53,7 @@ const (
 
 func (out *replies) newPage(o *overview, path, title string, body any) page {
 	p := page{Title: title, Nav: navAt(path), Refresh: refreshIdle, AsOf: o.localMoment(o.local),
-		Problem: explain(o.problem), Assets: out.assets, Body: body}
+		Problem: explain(o.problem), Refused: o.refused, Assets: out.assets, Body: body}
 	p.State, p.Summary = o.verdict()
 	for _, st := range o.streams {
 		if st.Running != nil {
@@ -91,7 +92,7 @@ type streamRow struct {
 	Name            string // for people
 	Key             string // names the live parts of the row
 	State           state
-	Label           string
+	Pill            pill // what is up to date, and has rejects or a check that failed, is not green
 	Success         *moment
 	Watermark       *moment
 	Lag, Rows       string // empty: not known
@@ -137,7 +138,7 @@ func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
 		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(wording.Spaced(st.id.Stream)),
 		Key:   st.id.Account + "/" + st.id.Stream,
-		State: st.state, Label: st.state.label(), Schedule: st.Schedule,
+		State: st.state, Pill: pill{st.need(), st.state.label()}, Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
 		Scope: st.scope(), Chart: newRunChart("runs-"+st.id.Account+"-"+st.id.Stream, st.runs, o.now),
 		Progress: o.progress(st),
@@ -150,6 +151,9 @@ func (o *overview) row(st *streamState) streamRow {
 	}
 	if !st.Next.IsZero() {
 		m := o.localMoment(st.Next)
+		if st.Queued {
+			m.Words = "when others have ended"
+		}
 		row.Next = &m
 	}
 	for _, c := range st.checks {

@@ -101,7 +101,7 @@ func TestPages(t *testing.T) {
 	poison(t, b)
 	b.mustSync(t, "acme")
 	b.fresh()
-	wantText(t, x.page(t, "/"), fmt.Sprintf("All is fine; %d streams have not run yet.", len(catalog.All())),
+	wantText(t, x.page(t, "/"), fmt.Sprintf("Records of the coupons of acme could not be loaded; %d streams have not run yet.", len(catalog.All())),
 		"The last 1 run: 1 success.", ">Up to date<")
 	page := x.page(t, "/streams/acme/coupons")
 	wantText(t, page, "missing_key", "not_a_timestamp", "<code>endDate</code>", "<td>snapshot</td>", "Changes by day",
@@ -205,8 +205,8 @@ func TestUnreachable(t *testing.T) {
 
 	broken.Store(false)
 	b.fresh()
-	wantText(t, x.page(t, "/"), "All is fine")
-	wantText(t, y.page(t, "/"), "All is fine")
+	wantText(t, x.page(t, "/"), "1 stream is up to date; 11 streams have not run yet.")
+	wantText(t, y.page(t, "/"), "1 stream is up to date; 11 streams have not run yet.")
 }
 
 // TestNoServer names a server that does not exist: the page gives the reason at once, without

@@ -280,7 +280,7 @@ func TestSlowPayouts(t *testing.T) {
 	for range 2 {
 		wantText(t, x.page(t, "/payouts"), "The payouts are being compared with their transactions.", `data-refresh="1500"`)
 	}
-	wantText(t, x.page(t, "/"), "All is fine")
+	wantText(t, x.page(t, "/"), "2 streams are up to date")
 	select {
 	case c.free <- struct{}{}:
 	case <-time.After(patience):

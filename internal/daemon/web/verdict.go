@@ -2,7 +2,9 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"dealhouse/internal/warehouse"
@@ -57,6 +59,13 @@ func (o *overview) verdict() (state, string) {
 			text = full + " " + text
 		}
 	}
+	if o.refused != "" {
+		refused := "The new configuration was refused, and the previous one is in force: a restart would fail."
+		if worst == stateFine || worst == stateWaiting {
+			worst = stateDoubtful
+		}
+		text = refused + " " + capitalized(strings.TrimPrefix(text, "All is fine: "))
+	}
 	paused := uint64(0)
 	for i := range o.streams {
 		if o.streams[i].state == statePaused {
@@ -76,7 +85,7 @@ func (o *overview) verdict() (state, string) {
 // worst returns the verdict on all streams that are not paused.
 func (o *overview) worst() (state, string) {
 	by := map[state][]*streamState{}
-	var doubtful []*streamState
+	var unsound, rejected []*streamState
 	enabled := 0
 	for i := range o.streams {
 		st := &o.streams[i]
@@ -84,10 +93,14 @@ func (o *overview) worst() (state, string) {
 		if st.configured && st.Enabled && st.state != statePaused {
 			enabled++
 			if len(st.failedChecks()) > 0 {
-				doubtful = append(doubtful, st)
+				unsound = append(unsound, st)
+			}
+			if st.rejects > 0 {
+				rejected = append(rejected, st)
 			}
 		}
 	}
+	doubts := o.doubts(unsound, rejected)
 	guarded, failing, partial := by[stateGuarded], by[stateFailing], by[stateIncomplete]
 	late, waiting := by[stateLate], by[stateWaiting]
 	switch {
@@ -117,10 +130,12 @@ func (o *overview) worst() (state, string) {
 		return stateLate, capitalized(streamsOf(late)) + " are late."
 	case len(waiting) == enabled:
 		return stateWaiting, "Nothing has run yet."
-	case len(doubtful) > 0:
-		return stateDoubtful, doubts(doubtful, len(waiting))
+	case len(doubts) > 0 && len(waiting) > 0:
+		return stateDoubtful, capitalized(wording.List(doubts)) + "; " + have(len(waiting)) + " not run yet."
+	case len(doubts) > 0:
+		return stateDoubtful, "Everything is loaded, but " + wording.List(doubts) + "."
 	case len(waiting) > 0:
-		return stateFine, fmt.Sprintf("All is fine; %s not run yet.", have(len(waiting)))
+		return stateWaiting, fmt.Sprintf("%s up to date; %s not run yet.", capitalized(upToDate(enabled-len(waiting))), have(len(waiting)))
 	case enabled == 1:
 		return stateFine, "All is fine: the one stream is up to date."
 	}
@@ -145,19 +160,33 @@ func streamsOf(all []*streamState) string {
 	return text + wording.List(accounts)
 }
 
-// doubts returns a sentence about failed checks. It is used if there is nothing worse to mention.
-func doubts(all []*streamState, waiting int) string {
-	failed := "checks of " + streamsOf(all) + " failed"
-	if len(all) == 1 {
-		failed = "a check of " + all[0].name() + " failed"
-		if n := len(all[0].failedChecks()); n > 1 {
-			failed = fmt.Sprintf("%d checks of %s failed", n, all[0].name())
+// doubts returns what a person should look at if there is nothing worse: failed checks, rejects, and payouts.
+func (o *overview) doubts(unsound, rejected []*streamState) (all []string) {
+	named := func(of []*streamState) string {
+		if len(of) == 1 {
+			return of[0].name()
 		}
+		return streamsOf(of)
 	}
-	if waiting > 0 {
-		return capitalized(failed) + "; " + have(waiting) + " not run yet."
+	switch {
+	case len(unsound) > 1:
+		all = append(all, "checks of "+streamsOf(unsound)+" failed")
+	case len(unsound) == 1 && len(unsound[0].failedChecks()) > 1:
+		all = append(all, fmt.Sprintf("%d checks of %s failed", len(unsound[0].failedChecks()), unsound[0].name()))
+	case len(unsound) == 1:
+		all = append(all, "a check of "+unsound[0].name()+" failed")
 	}
-	return "Everything is loaded, but " + failed + "."
+	if len(rejected) > 0 {
+		all = append(all, "records of "+named(rejected)+" could not be loaded")
+	}
+	accounts := slices.Sorted(maps.Keys(o.findings))
+	switch {
+	case len(accounts) > mostNamed:
+		all = append(all, "the payouts of "+wording.Plural(uint64(len(accounts)), "account")+" need a look")
+	case len(accounts) > 0:
+		all = append(all, "the payouts of "+wording.List(accounts)+" need a look")
+	}
+	return all
 }
 
 func (o *overview) failing(all []*streamState) string {
@@ -199,6 +228,13 @@ func also(failing, partial, late []*streamState) string {
 		text += fmt.Sprintf(" %s late.", are(n))
 	}
 	return text
+}
+
+func upToDate(n int) string {
+	if n == 1 {
+		return "1 stream is"
+	}
+	return fmt.Sprintf("%d streams are", n)
 }
 
 func are(n int) string {

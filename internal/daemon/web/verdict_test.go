@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 		{[]streamState{odd, oddLate}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},
 		{[]streamState{fine, oddOff}, stateFine, "All is fine: the one stream is up to date."},
 		{[]streamState{never, never}, stateWaiting, "Nothing has run yet."},
-		{[]streamState{fine, never}, stateFine, "All is fine; 1 stream has not run yet."},
+		{[]streamState{fine, never}, stateWaiting, "1 stream is up to date; 1 stream has not run yet."},
 		{[]streamState{fine, late}, stateLate, "The payouts of acme are late: they were last loaded 3 hours ago."},
 		{[]streamState{late, late, fine}, stateLate, "2 streams of acme are late."},
 		{[]streamState{failing, fine}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
@@ -109,6 +109,36 @@ func TestVerdict(t *testing.T) {
 		if s, got := o.verdict(); s == stateFine ||
 			got != "The disk of the warehouse has 45.8 MiB left: make room, or nothing can be loaded soon."+text {
 			t.Errorf("with a full disk: %s: %q", s, got)
+		}
+	}
+	// What waits for a person is never green, and nothing hides what is worse.
+	reject, rejects := stands("coupons", time.Minute), stands("payouts", time.Minute)
+	reject.rejects, rejects.rejects = 1, 7
+	for _, c := range []struct {
+		findings map[string]uint64
+		refused  string
+		streams  []streamState
+		state    state
+		text     string
+	}{
+		{map[string]uint64{"acme": 3}, "", []streamState{fine}, stateDoubtful, "Everything is loaded, but the payouts of acme need a look."},
+		{map[string]uint64{"acme": 3}, "", []streamState{fine, never}, stateDoubtful, "The payouts of acme need a look; 1 stream has not run yet."},
+		{map[string]uint64{"a": 1, "c": 1, "b": 1, "d": 1}, "", []streamState{fine}, stateDoubtful, "Everything is loaded, but the payouts of 4 accounts need a look."},
+		{map[string]uint64{"acme": 3}, "", []streamState{fine, failing}, stateFailing, "The promotions of acme have been failing since 11:30 UTC."},
+		{map[string]uint64{"b": 1, "a": 1}, "", []streamState{reject, odd}, stateDoubtful,
+			"Everything is loaded, but a check of the coupons of acme failed, records of the coupons of acme could not be loaded and the payouts of a and b need a look."},
+		{nil, "", []streamState{reject, rejects, fine}, stateDoubtful, "Everything is loaded, but records of 2 streams of acme could not be loaded."},
+		{nil, "line 3", []streamState{fine}, stateDoubtful,
+			"The new configuration was refused, and the previous one is in force: a restart would fail. The one stream is up to date."},
+		{nil, "line 3", []streamState{failing}, stateFailing,
+			"The new configuration was refused, and the previous one is in force: a restart would fail. The promotions of acme have been failing since 11:30 UTC."},
+	} {
+		o := overview{now: noon, local: noon, known: noon, streams: slices.Clone(c.streams), findings: c.findings, refused: c.refused}
+		for i := range o.streams {
+			o.streams[i].state = o.judge(&o.streams[i])
+		}
+		if s, got := o.verdict(); s != c.state || got != c.text {
+			t.Errorf("%s: %q, want %s: %q", s, got, c.state, c.text)
 		}
 	}
 	o := overview{now: noon, local: noon}

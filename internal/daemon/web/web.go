@@ -41,6 +41,10 @@ type Options struct {
 	// smallest unit; default: none.
 	Tolerances func() map[string]int64
 
+	// Refused returns why the newest configuration was refused, so that the one before is in force; "": it was not. nil:
+	// it never is.
+	Refused func() string
+
 	// Receivers returns the names and the forms of the receivers of notifications; nil: there are none.
 	Receivers func() (names, forms []string)
 
@@ -59,6 +63,7 @@ type Stream struct {
 	Scope           catalog.Scope    // the part of the stream that is loaded; nil: all of it
 	Schedule        string           // as configured, for people; "" if it never runs by itself
 	Next            time.Time        // zero: none planned
+	Queued          bool             // it is due and waits until other runs have ended
 	StaleAfter      time.Duration    // age of the last success beyond which the stream is late by its own schedule; 0: never
 	Running         *syncer.Progress // nil when idle
 	Since           time.Time        // when the running run started

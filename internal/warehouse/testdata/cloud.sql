@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations_log
     checksum String COMMENT 'SHA-256 of what was applied',
     generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
+    views String COMMENT 'SHA-256 of the definitions that the views then had in the warehouse; empty: not known',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -30,14 +31,14 @@ TTL toDateTime(said_at) + toIntervalDay(30)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that upgrade the schema: one at a time';
 
--- 0001_bookkeeping.sql 1
+-- 0001_baseline.sql 1
 CREATE TABLE IF NOT EXISTS sync_state_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
+    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), derived, checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
-    version UInt64 COMMENT 'The highest wins: for a watermark the watermark itself, so that it can never move back',
+    version UInt64 COMMENT 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back',
     updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(version)
@@ -45,30 +46,37 @@ ORDER BY (account, stream, name)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Watermarks, checkpoints, merge intents and leases: the storage behind sync_state';
 
--- 0001_bookkeeping.sql 3
+-- 0001_baseline.sql 2
 CREATE TABLE IF NOT EXISTS sync_runs_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), or references (rows that transactions name, by their own addresses)',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
-    outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',
+    outcome LowCardinality(String) COMMENT 'running, success, incomplete (rows of the list may be missing: it moved, or says that it is not whole), failed, stopped (by a signal or an operator), guarded (a person must look) or killed',
     requested_after Nullable(DateTime64(3, 'UTC')) COMMENT 'The updatedAt after which rows were asked for; NULL: all',
     watermark Nullable(DateTime64(3, 'UTC')) COMMENT 'The watermark after the run; NULL for streams without one',
-    pages UInt64 COMMENT 'Pages read',
+    server_time Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the service when the run began, as its first answer said; NULL: not known',
+    pages UInt64 COMMENT 'Pages read; of references, addresses that answered',
     rows_read UInt64 COMMENT 'Records read, loaded or rejected',
     inserted UInt64 COMMENT 'Rows that were not there, or were deleted, before',
     updated UInt64 COMMENT 'Rows whose content changed',
-    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had',
+    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had, and those that are out of scope',
+    would_delete UInt64 COMMENT 'Rows that a run would have deleted, had a guard not stopped it',
+    out_of_scope UInt64 COMMENT 'Deleted rows that are outside the present scope of the stream; they may still exist at the service',
+    scope String COMMENT 'The filters of the list that was read, as JSON; empty: none, all of the stream',
     unchanged UInt64 COMMENT 'Rows read that were already there with the same content',
-    rejected UInt64 COMMENT 'Entries made in rejected_records',
+    older UInt64 COMMENT 'Rows read with other content but an older updatedAt than what is loaded, which stays: the next full read loads them',
+    waiting UInt64 COMMENT 'Rows that the list no longer had and that wait for a confirmation, or for consent, before they are deleted',
+    rejected UInt64 COMMENT 'Values and records of the run that could not be loaded as they were sent',
     duplicates UInt64 COMMENT 'Records whose key came more than once in the run; the newest counted',
     bytes UInt64 COMMENT 'JSON read, in bytes, after decompression',
     retries UInt64 COMMENT 'Requests that had to be repeated',
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise',
+    cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
     version UInt64 COMMENT 'The highest wins'
 )
 ENGINE = ReplacingMergeTree(version)
@@ -76,45 +84,7 @@ ORDER BY (account, stream, run_id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind sync_runs';
 
--- 0001_bookkeeping.sql 5
-CREATE TABLE IF NOT EXISTS rejected_records_log
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'The run that read it',
-    page UInt32 COMMENT 'Page of the run, from 1',
-    key String COMMENT 'Key of the record; empty when it has none',
-    field String COMMENT 'JSON name of the field; empty for a whole record',
-    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
-    raw String COMMENT 'JSON of the value or the record, verbatim',
-    seen_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was written, by the clock of the warehouse'
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'The storage behind rejected_records';
-
--- 0002_rejects.sql 2
-CREATE TABLE IF NOT EXISTS settled_rejects_log
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'As in rejected_records',
-    page UInt32 COMMENT 'As in rejected_records',
-    key String COMMENT 'As in rejected_records',
-    field String COMMENT 'As in rejected_records',
-    reason LowCardinality(String) COMMENT 'As in rejected_records',
-    raw_hash UInt64 COMMENT 'sipHash64 of raw',
-    state LowCardinality(String) COMMENT 'loaded or superseded',
-    settled_by UUID COMMENT 'The retry that decided it, as in sync_runs',
-    settled_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Rejected records that a retry has settled: part of the storage behind rejected_records';
-
--- 0003_reconciliation.sql 1
+-- 0001_baseline.sql 3
 CREATE TABLE IF NOT EXISTS payout_findings_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -132,7 +102,7 @@ ORDER BY (account, kind, subject, detail_hash)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind payout_findings';
 
--- 0004_references.sql 1
+-- 0001_baseline.sql 4
 CREATE TABLE IF NOT EXISTS reference_misses_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -146,7 +116,7 @@ ORDER BY (account, stream, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind reference_misses';
 
--- 0005_quality.sql 1
+-- 0001_baseline.sql 5
 CREATE TABLE IF NOT EXISTS quality_checks_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -161,28 +131,11 @@ CREATE TABLE IF NOT EXISTS quality_checks_log
 )
 ENGINE = ReplacingMergeTree(checked_at)
 ORDER BY (account, stream, run_id, check)
+TTL toDateTime(checked_at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind quality_checks';
 
--- 0005_quality.sql 2
-CREATE TABLE IF NOT EXISTS transaction_decisions_log
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    id UUID COMMENT 'Transaction identifier',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
-    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
-    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
-    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
-    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins'
-)
-ENGINE = ReplacingMergeTree(version)
-ORDER BY (account, id)
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
-
--- 0009_one_reject.sql 1
+-- 0001_baseline.sql 6
 CREATE TABLE IF NOT EXISTS rejects_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -203,30 +156,11 @@ CREATE TABLE IF NOT EXISTS rejects_log
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (account, stream, key, field, reason, raw_hash)
+TTL written_at + toIntervalDay(90) DELETE WHERE stream != 'transactions'
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind rejected_records';
 
--- 0009_one_reject.sql 3
-CREATE TABLE IF NOT EXISTS rejected_records_log
-(
-    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
-    reason LowCardinality(String), raw String, seen_at DateTime64(3, 'UTC'), read_at DateTime64(6, 'UTC')
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
-SETTINGS replicated_deduplication_window = 0;
-
--- 0009_one_reject.sql 4
-CREATE TABLE IF NOT EXISTS settled_rejects_log
-(
-    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
-    reason LowCardinality(String), raw_hash UInt64, state LowCardinality(String), settled_by UUID, settled_at DateTime64(3, 'UTC')
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
-SETTINGS replicated_deduplication_window = 0;
-
--- 0010_absent_rows.sql 1
+-- 0001_baseline.sql 7
 CREATE TABLE IF NOT EXISTS absent_rows_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -243,7 +177,7 @@ TTL toDateTime(since) + toIntervalDay(400) DELETE WHERE lists = 0
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Rows that complete lists no longer had: deleted once enough lists in a row did not have them';
 
--- 0017_operator.sql 1
+-- 0001_baseline.sql 8
 CREATE TABLE IF NOT EXISTS operator_actions_log
 (
     action_id UUID COMMENT 'Identifies the action',
@@ -265,7 +199,7 @@ ORDER BY (account, stream, action_id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind operator_actions';
 
--- 0018_acknowledgements.sql 1
+-- 0001_baseline.sql 9
 CREATE TABLE IF NOT EXISTS payout_acknowledgements_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -287,7 +221,7 @@ ORDER BY (account, payout_id, kind, currency_code, at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind payout_acknowledgements';
 
--- 0019_closes.sql 1
+-- 0001_baseline.sql 10
 CREATE TABLE IF NOT EXISTS statement_closes_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -305,7 +239,7 @@ ORDER BY (account, month, closed_at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind statement_closes';
 
--- 0020_notifications.sql 1
+-- 0001_baseline.sql 11
 CREATE TABLE IF NOT EXISTS notifications_log
 (
     receiver LowCardinality(String) COMMENT 'Receiver of the configuration',
@@ -331,7 +265,7 @@ TTL toDateTime(at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind notifications';
 
--- 0020_notifications.sql 3
+-- 0001_baseline.sql 12
 CREATE TABLE IF NOT EXISTS notification_edges_log
 (
     id UUID COMMENT 'Identifies the turn',
@@ -346,7 +280,7 @@ TTL toDateTime(said_at) + toIntervalDay(2)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that decide what is told: one at a time';
 
--- 0020_notifications.sql 4
+-- 0001_baseline.sql 13
 CREATE TABLE IF NOT EXISTS notification_sending_log
 (
     id UUID COMMENT 'Identifies the turn',
@@ -361,7 +295,7 @@ TTL toDateTime(said_at) + toIntervalDay(2)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that send what waits: one at a time';
 
--- 0020_notifications.sql 5
+-- 0001_baseline.sql 14
 CREATE TABLE IF NOT EXISTS unknown_fields_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -374,7 +308,7 @@ ORDER BY (account, stream, field)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind unknown_fields';
 
--- 0021_retention.sql 1
+-- 0001_baseline.sql 15
 CREATE TABLE IF NOT EXISTS retention_log
 (
     at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was removed, by the clock of the warehouse [UTC]',
@@ -388,7 +322,7 @@ TTL toDateTime(at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'What was removed because of its age';
 
--- 0023_settlements.sql 1
+-- 0001_baseline.sql 16
 CREATE TABLE IF NOT EXISTS settlements_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -416,7 +350,7 @@ ORDER BY (account, reference, revision, hash)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind settlements';
 
--- 0026_field_presence.sql 1
+-- 0001_baseline.sql 17
 CREATE TABLE IF NOT EXISTS field_presence_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -431,6 +365,25 @@ ENGINE = ReplacingMergeTree(noted_at)
 ORDER BY (account, stream, field)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind vanished_fields';
+
+-- 0001_baseline.sql 18
+CREATE TABLE IF NOT EXISTS settlement_matches_log
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    reference String COMMENT 'Settlement (settlements_log.reference)',
+    revision UInt32 COMMENT 'Revision that was matched (settlements_log.revision)',
+    hash String COMMENT 'Its hash (settlements_log.hash)',
+    at DateTime64(3, 'UTC') COMMENT 'When it was matched, by the clock of the warehouse [UTC]',
+    matched_by LowCardinality(String) COMMENT 'named, reference or amount; empty: its payouts are not known',
+    payouts Array(Int64) COMMENT 'Payouts that it settles',
+    shares Array(Decimal(38, 4)) COMMENT 'What of payout_amount is for each of them [payout_currency]',
+    fees Array(Decimal(38, 4)) COMMENT 'What of each share is a fee; 0 if it was converted [payout_currency]',
+    rounding Array(Decimal(38, 4)) COMMENT 'What each payout paid, rounded, beyond what has arrived, if this was the last part of it [payout_currency]'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (account, reference, at)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind the matches of settlements';
 
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest
@@ -725,7 +678,7 @@ SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- streams 11
-CREATE TABLE IF NOT EXISTS transactions_2_staging
+CREATE TABLE IF NOT EXISTS transactions_staging
 (
     run_id UUID,
     id UUID,
@@ -878,8 +831,8 @@ CREATE TABLE IF NOT EXISTS sales_latest
     sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1087,7 +1040,7 @@ CREATE TABLE IF NOT EXISTS products_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -1120,7 +1073,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- streams 26
-CREATE TABLE IF NOT EXISTS products_2_staging
+CREATE TABLE IF NOT EXISTS products_staging
 (
     run_id UUID,
     product_key UUID,
@@ -1216,7 +1169,7 @@ CREATE TABLE IF NOT EXISTS products_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -1249,7 +1202,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS products_2_staging
+CREATE TABLE IF NOT EXISTS products_staging
 (
     run_id UUID,
     product_key UUID,
@@ -1378,7 +1331,7 @@ SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS transactions_2_staging
+CREATE TABLE IF NOT EXISTS transactions_staging
 (
     run_id UUID,
     id UUID,
@@ -1449,80 +1402,6 @@ ENGINE = MergeTree
 ORDER BY (account, sold_at, id)
 SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions_history';
-
--- orderStatements 4
-CREATE TABLE IF NOT EXISTS transactions_versions_ordered
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = MergeTree
-ORDER BY (account, sold_at, id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions_history';
-
--- orderStatements 9
-CREATE TABLE IF NOT EXISTS transactions_latest_ordered
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = ReplacingMergeTree(_version)
-ORDER BY (account, sold_at, id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions';
 
 -- create transactions_keys
 CREATE TABLE IF NOT EXISTS transactions_keys
@@ -1605,8 +1484,8 @@ CREATE TABLE IF NOT EXISTS sales_latest
     sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )

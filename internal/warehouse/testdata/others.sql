@@ -11,6 +11,13 @@ GROUP BY id, currency_code
 HAVING countIf(listed AND payout_id IS NULL AND status != 'DECLINED') != countIf(listed_before AND payout_id_before IS NULL AND status_before != 'DECLINED')
 ORDER BY currency, due, sold, id;
 
+-- Reader.PaidBefore
+SELECT assumeNotNull(payout_id) AS payout, toString(currency_code), sum(cashback)
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([1767225600000]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND payout_id IN (1))
+WHERE effective < {before:Int64} AND sale = 0 AND first_paid = 1 AND ifNull(payout_id != payout_id_before, 1)
+    AND status != 'DECLINED' AND (listed = 1 OR listed_before = 1)
+GROUP BY payout, currency_code;
+
 -- Reader.PayoutCurrencies
 SELECT payout_id, currency_code, sumIf(stamped_cashback, stamped_status != 'DECLINED'), sumIf(now_cashback, now_status != 'DECLINED')
 FROM payout_sums
@@ -22,6 +29,9 @@ SELECT [ifNull(toString(`account`), ''), ifNull(toString(`reference`), ''), ifNu
 
 -- Warehouse.Acknowledge
 INSERT INTO payout_acknowledgements_log (account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by);
+
+-- Warehouse.AddSettlementMatches
+INSERT INTO settlement_matches_log (account, reference, revision, hash, at, matched_by, payouts, shares, fees, rounding);
 
 -- Warehouse.CloseMonth
 INSERT INTO statement_closes_log (account, month, closed_at, id, seen_to, statement, hash, by, note);
@@ -110,16 +120,19 @@ SELECT count(),
 FROM transactions_changed_0000000000004000800000000000a11e;
 
 -- migrator.apply
-ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
+ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 
 -- pool.insertRun
-INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, version);
+INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, version);
 
 -- pool.recordAction
 INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM payout_acknowledgements_log WHERE account = {account:String};
+
+-- pool.timeAfter
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM settlement_matches_log;
 
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM settlements_log;

@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS products_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -37,7 +37,7 @@ ORDER BY (account, product_key)
 COMMENT 'Storage behind the view products';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS products_2_staging
+CREATE TABLE IF NOT EXISTS products_staging
 (
     run_id UUID,
     product_key UUID,
@@ -80,7 +80,7 @@ CREATE OR REPLACE VIEW products
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -109,13 +109,13 @@ WHERE _deleted = 0
 COMMENT 'Products of the feed, one row each';
 
 -- rehash
-ALTER TABLE products_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE products_2_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
+ALTER TABLE products_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
-ALTER TABLE products_2_staging COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
+ALTER TABLE products_staging COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
 
 -- hashStatements 4
 ALTER TABLE products_latest UPDATE _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') WHERE _hash != reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') SETTINGS mutations_sync = 1;
@@ -171,8 +171,8 @@ COMMENT 'Price and views of a product: one row for each day, kept after the day 
 -- addColumns to products_latest
 ALTER TABLE products_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to products_2_staging
-ALTER TABLE products_2_staging ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
+-- addColumns to products_staging
+ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
 
 -- addColumns to product_prices_latest
 ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
@@ -181,13 +181,13 @@ ALTER TABLE product_prices_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 
 ALTER TABLE product_prices_hashes ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded them' AFTER _version;
 
 -- insertInto staging
-INSERT INTO products_2_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
+INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
 
 -- countStaged
-SELECT count() FROM products_2_staging WHERE run_id = {run:UUID};
+SELECT count() FROM products_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
-SELECT toString(product_key) FROM products_2_staging WHERE run_id = {run:UUID};
+SELECT toString(product_key) FROM products_staging WHERE run_id = {run:UUID};
 
 -- countBefore
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
@@ -196,11 +196,11 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     countIf((product_key, _hash) NOT IN
     (
         SELECT product_key, _hash FROM products_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
     )),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
-FROM products_2_staging
+FROM products_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of the whole list
@@ -210,11 +210,11 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     countIf((product_key, _hash) NOT IN
     (
         SELECT product_key, _hash FROM products_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+        WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
     )),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
-FROM products_2_staging
+FROM products_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of many rows
@@ -224,17 +224,17 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     count(),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
-FROM products_2_staging
+FROM products_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of more rows than a set holds
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
-    (SELECT count() FROM products_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
-FROM products_2_staging
+FROM products_staging
 WHERE run_id = {run:UUID};
 
 -- hasNone
@@ -268,14 +268,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -300,7 +300,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -309,7 +309,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -334,7 +334,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
@@ -371,7 +371,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -410,14 +410,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -441,7 +441,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -450,7 +450,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -463,6 +463,19 @@ SELECT toString(product_key) FROM products_changes_0000000000004000800000000000a
 -- selectPlannedDeletes
 SELECT toString(product_key), toInt64(0), '' FROM products_latest FINAL
 WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(product_key, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
+
+-- selectNewest
+SELECT toString(product_key), toInt64(0) AS updated, product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
+FROM products_latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+ORDER BY updated DESC, product_key
+LIMIT 5;
+
+-- countAlike
+SELECT uniqExact(product_key)
+FROM (SELECT product_key, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read, url AS url_read, name AS name_read, if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read, currency_code AS currency_code_read, brand_name AS brand_name_read, description AS description_read, arrayPopBack(splitByChar('\0', image_urls)) AS image_urls_read, category_id AS category_id_read, category_version AS category_version_read, category_breadcrumb AS category_breadcrumb_read, asin AS asin_read, sku AS sku_read, gtin AS gtin_read, mpn AS mpn_read, if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')) AS rating_value_read, if(bitTest(_nulls, 3), NULL, rating_count) AS rating_count_read, if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')) AS best_rating_read, if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')) AS worst_rating_read FROM products_staging WHERE run_id = {run:UUID}) AS s
+INNER JOIN (SELECT product_key, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.product_key = l.product_key
+WHERE 3 * ((s.last_viewed_at_read <=> l.last_viewed_at) + (s.url_read <=> l.url) + (s.name_read <=> l.name) + (s.price_read <=> l.price) + (s.currency_code_read <=> l.currency_code) + (s.brand_name_read <=> l.brand_name) + (s.description_read <=> l.description) + (s.image_urls_read <=> l.image_urls) + (s.category_id_read <=> l.category_id) + (s.category_version_read <=> l.category_version) + (s.category_breadcrumb_read <=> l.category_breadcrumb) + (s.asin_read <=> l.asin) + (s.sku_read <=> l.sku) + (s.gtin_read <=> l.gtin) + (s.mpn_read <=> l.mpn) + (s.rating_value_read <=> l.rating_value) + (s.rating_count_read <=> l.rating_count) + (s.best_rating_read <=> l.best_rating) + (s.worst_rating_read <=> l.worst_rating)) >= 2 * 19;
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -478,6 +491,18 @@ WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
 
 -- countUnconfirmed
 SELECT count() FROM products_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deleteAllPlanned
+ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3;
+
+-- selectClashes
+SELECT count(), groupArray(5)(key) FROM
+(
+    SELECT toString(product_key) AS key FROM products_staging
+    WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+    GROUP BY product_key HAVING uniqExact(_fetched, _hash, cityHash64(_entries)) > uniqExact(_fetched) OR uniqExact(reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)')) > 1
+    ORDER BY key
+);
 
 -- deletePlanned by absence
 ALTER TABLE products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
@@ -516,7 +541,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -548,7 +573,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -580,7 +605,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -613,7 +638,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -646,7 +671,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -679,7 +704,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -714,7 +739,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -748,7 +773,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -928,14 +953,14 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -946,16 +971,14 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
-    FROM products_2_staging
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID} AND _entries != ''
-    ORDER BY product_key, _fetched DESC, hash
-    LIMIT 1 BY product_key
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -972,7 +995,7 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_2_staging
+            FROM products_staging
             WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
         )
     )
@@ -999,18 +1022,16 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_2_staging
-            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+            FROM products_staging FINAL
+            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
         )
     )
-    ORDER BY product_key, day_read, read DESC, _entry
-    LIMIT 1 BY product_key, day_read
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, day, price, views, currency_code, _version
     FROM product_prices_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM product_prices_hashes_delta_0000000000004000800000000000a11e)
 ) AS l
 ON s.product_key = l.product_key AND s.day_read = l.day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
@@ -1067,8 +1088,8 @@ DROP TABLE IF EXISTS product_prices_delta_0000000000004000800000000000a11e SYNC;
 -- dropTable product_prices_hashes_delta_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS product_prices_hashes_delta_0000000000004000800000000000a11e SYNC;
 
--- dropStaged products_2_staging
-ALTER TABLE products_2_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+-- dropStaged products_staging
+ALTER TABLE products_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,

@@ -507,6 +507,19 @@ SELECT toString(id) FROM promotions_changes_0000000000004000800000000000a11e WHE
 SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), '' FROM promotions_latest FINAL
 WHERE account = {account:String} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5));
 
+-- selectNewest
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) AS updated, id IN (SELECT id FROM promotions_staging WHERE run_id = {run:UUID})
+FROM promotions_latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+ORDER BY updated DESC, id
+LIMIT 5;
+
+-- countAlike
+SELECT uniqExact(id)
+FROM (SELECT id, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read, if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')) AS end_date_read, description AS description_read, if(bitTest(_nulls, 2), NULL, retailer_id) AS retailer_id_read, url AS url_read, retailer_name AS retailer_name_read, hostname AS hostname_read, retailer_logo AS retailer_logo_read, deep_link AS deep_link_read, if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read FROM promotions_staging WHERE run_id = {run:UUID}) AS s
+INNER JOIN (SELECT id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.id = l.id
+WHERE 3 * ((s.start_date_read <=> l.start_date) + (s.end_date_read <=> l.end_date) + (s.description_read <=> l.description) + (s.retailer_id_read <=> l.retailer_id) + (s.url_read <=> l.url) + (s.retailer_name_read <=> l.retailer_name) + (s.hostname_read <=> l.hostname) + (s.retailer_logo_read <=> l.retailer_logo) + (s.deep_link_read <=> l.deep_link) + (s.updated_at_read <=> l.updated_at)) >= 2 * 10;
+
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},
@@ -521,6 +534,18 @@ WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
 
 -- countUnconfirmed
 SELECT count() FROM promotions_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'promotions' AND lists >= 1);
+
+-- deleteAllPlanned
+ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3;
+
+-- selectClashes
+SELECT count(), groupArray(5)(key) FROM
+(
+    SELECT toString(id) AS key FROM promotions_staging
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_staging WHERE run_id = {run:UUID} GROUP BY id HAVING count() > 1)
+    GROUP BY id HAVING uniqExact(_fetched, _hash) > uniqExact(_fetched) OR uniqExact(updated_at, _hash) > uniqExact(updated_at)
+    ORDER BY key
+);
 
 -- deletePlanned by absence
 ALTER TABLE promotions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'promotions' AND lists >= 1);

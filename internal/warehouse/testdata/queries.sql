@@ -18,8 +18,8 @@ FROM transactions_versions WHERE account = {account:String};
 -- selectChangesByDay
 SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), count(),
     countIf(outcome IN ('incomplete', 'failed', 'guarded', 'killed'))
-FROM (SELECT started_at, outcome, if(outcome IN ('success', 'incomplete'), inserted, 0) AS inserted, if(outcome IN ('success', 'incomplete'), updated, 0) AS updated,
-          if(outcome IN ('success', 'incomplete'), deleted, 0) AS deleted
+FROM (SELECT started_at, outcome, if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), inserted, 0) AS inserted, if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), updated, 0) AS updated,
+          if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), deleted, 0) AS deleted
       FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day;
@@ -72,8 +72,20 @@ FROM payout_acknowledgements
 WHERE {account:String} IN ('', account)
 ORDER BY at DESC, account, payout_id, kind, currency_code;
 
--- selectPayoutsPaid
-SELECT payout_id, currency_code, paid FROM payout_paid WHERE account = {account:String} ORDER BY payout_id, currency_code;
+-- selectPayoutsDue
+SELECT payout_id, toString(currency_code), paid, stamped, end_date
+FROM payout_paid
+LEFT JOIN (SELECT account, id AS payout_id, end_date FROM payouts_latest FINAL) AS p USING (account, payout_id)
+WHERE account = {account:String}
+ORDER BY payout_id, currency_code;
+
+-- selectPayoutsReadAt
+SELECT if(count() = 0 OR toDate(max(started_at)) >= toDate(now('UTC')), toDateTime64('2200-01-01 00:00:00', 3, 'UTC'), max(started_at))
+FROM sync_runs WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success';
+
+-- selectSettlementMatches
+SELECT account, reference, revision, hash, at, toString(matched_by), payouts, shares, fees, rounding
+FROM settlement_matches_log FINAL WHERE account = {account:String} ORDER BY at, reference;
 
 -- selectAnyOfAccount
 SELECT count() FROM
@@ -83,9 +95,6 @@ SELECT count() FROM
     SELECT 1 FROM settlements_log WHERE account = {account:String}
     LIMIT 1
 );
-
--- selectAnySettlement
-SELECT count() FROM (SELECT 1 FROM settlements_log WHERE {account:String} IN ('', account) LIMIT 1);
 
 -- countSettlements
 SELECT uniqExact(reference) FROM settlement_revisions WHERE account = {account:String};
@@ -116,6 +125,9 @@ SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'lease' AND
 
 -- selectStillRunning
 SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = 'running' AND has({runs:Array(String)}, toString(run_id));
+
+-- selectLoadedFrom
+SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'loaded_from';
 
 -- selectColumnsOf
 SELECT name, type FROM system.columns
@@ -251,39 +263,16 @@ ORDER BY at, account, reference, revision, hash;
 
 -- selectSettlements, of a payout: false
 SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency,
-    payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+    payout_amount, text, matched_by, payouts, shares, fees, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account)
 ORDER BY account, received_on DESC, reference;
 
--- selectThreeWays, settled: false
+-- selectThreeWays, of a payout: false
 SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
     outstanding, state, settlements, last_received_on
-FROM 
-(
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out,
-        toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state,
-        CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
-    FROM payout_paid AS p
-    GROUP BY account, payout_id, currency_code
-)
+FROM payout_three_way
 WHERE {account:String} IN ('', account)
-ORDER BY account, payout_id DESC, currency_code;
-
--- selectThreeWays of a payout, settled: false
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
-    outstanding, state, settlements, last_received_on
-FROM 
-(
-    SELECT account, payout_id, currency_code, sum(p.earned) AS earned, sum(paid) AS paid_out,
-        toDecimal128(0, 4) AS received, received AS fees, received AS converted, received AS rounding,
-        paid_out AS outstanding, if(paid_out = 0, 'nothing due', 'outstanding') AS state,
-        CAST([], 'Array(String)') AS settlements, CAST(NULL, 'Nullable(Date)') AS last_received_on
-    FROM payout_paid AS p
-    GROUP BY account, payout_id, currency_code
-)
-WHERE {account:String} IN ('', account) AND payout_id = {payout:Int64}
 ORDER BY account, payout_id DESC, currency_code;
 
 -- selectSettlementRevisions, chosen: true
@@ -295,19 +284,12 @@ ORDER BY at, account, reference, revision, hash;
 
 -- selectSettlements, of a payout: true
 SELECT account, reference, revision, received_on, currency_code, amount, fee, payout_currency,
-    payout_amount, text, matched_by, payouts, shares, not_loaded, at, by
+    payout_amount, text, matched_by, payouts, shares, fees, not_loaded, at, by
 FROM settlements
 WHERE {account:String} IN ('', account) AND has(payouts, {payout:Int64})
 ORDER BY account, received_on DESC, reference;
 
--- selectThreeWays, settled: true
-SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
-    outstanding, state, settlements, last_received_on
-FROM payout_three_way
-WHERE {account:String} IN ('', account)
-ORDER BY account, payout_id DESC, currency_code;
-
--- selectThreeWays of a payout, settled: true
+-- selectThreeWays, of a payout: true
 SELECT account, payout_id, currency_code, earned, paid_out, received, fees, converted, rounding,
     outstanding, state, settlements, last_received_on
 FROM payout_three_way

@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations_log ON CLUSTER `main`
     checksum String COMMENT 'SHA-256 of what was applied',
     generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
+    views String COMMENT 'SHA-256 of the definitions that the views then had in the warehouse; empty: not known',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/schema_migrations_log', '{replica}', applied_at)
@@ -69,9 +70,12 @@ CREATE OR REPLACE VIEW over_shards ON CLUSTER `main` (files UInt32, generation U
 CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
 
 -- views over several shards 2
-CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+CREATE DATABASE IF NOT EXISTS dealhouse_views_with_parameters ON CLUSTER `main`;
 
 -- views over several shards 3
+CREATE OR REPLACE VIEW dealhouse_views_with_parameters.deals_active ON CLUSTER `main`;
+
+-- views over several shards 4
 CREATE OR REPLACE TABLE dealhouse_views.deals_active_now ON CLUSTER `main` AS `dealhouse_shard`.deals_active_now
 ENGINE = Distributed('main', 'dealhouse_shard', 'deals_active_now');
 
@@ -92,22 +96,25 @@ ORDER BY name;
 CREATE DATABASE IF NOT EXISTS dealhouse_views ON CLUSTER `main`;
 
 -- views 2
-CREATE OR REPLACE VIEW dealhouse_views.deals_active ON CLUSTER `main`;
+CREATE DATABASE IF NOT EXISTS dealhouse_views_with_parameters ON CLUSTER `main`;
 
 -- views 3
+CREATE OR REPLACE VIEW dealhouse_views_with_parameters.deals_active ON CLUSTER `main`;
+
+-- views 4
 CREATE OR REPLACE VIEW dealhouse_views.deals_active_now ON CLUSTER `main`;
 
 -- createPublicMark
 CREATE OR REPLACE VIEW dealhouse_views.dealhouse_views ON CLUSTER `main` (database String, files UInt32, generation UInt32);
 
--- 0001_bookkeeping.sql 1
+-- 0001_baseline.sql 1
 CREATE TABLE IF NOT EXISTS sync_state_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, checkpoint, lease, intent:<run> or backfill:<range>',
+    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), derived, checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
-    version UInt64 COMMENT 'The highest wins: for a watermark the watermark itself, so that it can never move back',
+    version UInt64 COMMENT 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back',
     updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sync_state_log', '{replica}', version)
@@ -115,33 +122,37 @@ ORDER BY (account, stream, name)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Watermarks, checkpoints, merge intents and leases: the storage behind sync_state';
 
--- 0001_bookkeeping.sql 2
-CREATE OR REPLACE VIEW sync_state ON CLUSTER `main`;
-
--- 0001_bookkeeping.sql 3
+-- 0001_baseline.sql 2
 CREATE TABLE IF NOT EXISTS sync_runs_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full or backfill',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), or references (rows that transactions name, by their own addresses)',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
-    outcome LowCardinality(String) COMMENT 'running, success, failed, stopped (by a signal), guarded (a person must look) or killed',
+    outcome LowCardinality(String) COMMENT 'running, success, incomplete (rows of the list may be missing: it moved, or says that it is not whole), failed, stopped (by a signal or an operator), guarded (a person must look) or killed',
     requested_after Nullable(DateTime64(3, 'UTC')) COMMENT 'The updatedAt after which rows were asked for; NULL: all',
     watermark Nullable(DateTime64(3, 'UTC')) COMMENT 'The watermark after the run; NULL for streams without one',
-    pages UInt64 COMMENT 'Pages read',
+    server_time Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the service when the run began, as its first answer said; NULL: not known',
+    pages UInt64 COMMENT 'Pages read; of references, addresses that answered',
     rows_read UInt64 COMMENT 'Records read, loaded or rejected',
     inserted UInt64 COMMENT 'Rows that were not there, or were deleted, before',
     updated UInt64 COMMENT 'Rows whose content changed',
-    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had',
+    deleted UInt64 COMMENT 'Rows that a complete snapshot no longer had, and those that are out of scope',
+    would_delete UInt64 COMMENT 'Rows that a run would have deleted, had a guard not stopped it',
+    out_of_scope UInt64 COMMENT 'Deleted rows that are outside the present scope of the stream; they may still exist at the service',
+    scope String COMMENT 'The filters of the list that was read, as JSON; empty: none, all of the stream',
     unchanged UInt64 COMMENT 'Rows read that were already there with the same content',
-    rejected UInt64 COMMENT 'Entries made in rejected_records',
+    older UInt64 COMMENT 'Rows read with other content but an older updatedAt than what is loaded, which stays: the next full read loads them',
+    waiting UInt64 COMMENT 'Rows that the list no longer had and that wait for a confirmation, or for consent, before they are deleted',
+    rejected UInt64 COMMENT 'Values and records of the run that could not be loaded as they were sent',
     duplicates UInt64 COMMENT 'Records whose key came more than once in the run; the newest counted',
     bytes UInt64 COMMENT 'JSON read, in bytes, after decompression',
     retries UInt64 COMMENT 'Requests that had to be repeated',
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise',
+    cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
     version UInt64 COMMENT 'The highest wins'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sync_runs_log', '{replica}', version)
@@ -149,57 +160,7 @@ ORDER BY (account, stream, run_id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind sync_runs';
 
--- 0001_bookkeeping.sql 4
-CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
-
--- 0001_bookkeeping.sql 5
-CREATE TABLE IF NOT EXISTS rejected_records_log ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'The run that read it',
-    page UInt32 COMMENT 'Page of the run, from 1',
-    key String COMMENT 'Key of the record; empty when it has none',
-    field String COMMENT 'JSON name of the field; empty for a whole record',
-    reason LowCardinality(String) COMMENT 'Why it could not be loaded as it was sent',
-    raw String COMMENT 'JSON of the value or the record, verbatim',
-    seen_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was written, by the clock of the warehouse'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejected_records_log', '{replica}')
-ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'The storage behind rejected_records';
-
--- 0002_rejects.sql 1
-ALTER TABLE rejected_records_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS read_at DateTime64(6, 'UTC') DEFAULT toDateTime64(0, 6, 'UTC') COMMENT 'When the page was asked for, by the clock of the run; 1970: not recorded';
-
--- 0002_rejects.sql 2
-CREATE TABLE IF NOT EXISTS settled_rejects_log ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream',
-    run_id UUID COMMENT 'As in rejected_records',
-    page UInt32 COMMENT 'As in rejected_records',
-    key String COMMENT 'As in rejected_records',
-    field String COMMENT 'As in rejected_records',
-    reason LowCardinality(String) COMMENT 'As in rejected_records',
-    raw_hash UInt64 COMMENT 'sipHash64 of raw',
-    state LowCardinality(String) COMMENT 'loaded or superseded',
-    settled_by UUID COMMENT 'The retry that decided it, as in sync_runs',
-    settled_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settled_rejects_log', '{replica}')
-ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Rejected records that a retry has settled: part of the storage behind rejected_records';
-
--- 0002_rejects.sql 3
-ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill or retry (of rejected records)';
-
--- 0002_rejects.sql 4
-ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill or retry (of rejected records)';
-
--- 0003_reconciliation.sql 1
+-- 0001_baseline.sql 3
 CREATE TABLE IF NOT EXISTS payout_findings_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -217,10 +178,7 @@ ORDER BY (account, kind, subject, detail_hash)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind payout_findings';
 
--- 0003_reconciliation.sql 2
-CREATE OR REPLACE VIEW payout_findings ON CLUSTER `main`;
-
--- 0004_references.sql 1
+-- 0001_baseline.sql 4
 CREATE TABLE IF NOT EXISTS reference_misses_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -234,19 +192,7 @@ ORDER BY (account, stream, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind reference_misses';
 
--- 0004_references.sql 2
-ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
-
--- 0004_references.sql 3
-ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN mode 'snapshot, walk, incremental, full, backfill, or references (rows that transactions name, by their own addresses)';
-
--- 0004_references.sql 4
-ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
-
--- 0004_references.sql 5
-ALTER TABLE sync_runs ON CLUSTER `main` COMMENT COLUMN pages 'Pages read; of references, addresses that answered';
-
--- 0005_quality.sql 1
+-- 0001_baseline.sql 5
 CREATE TABLE IF NOT EXISTS quality_checks_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -261,49 +207,11 @@ CREATE TABLE IF NOT EXISTS quality_checks_log ON CLUSTER `main`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/quality_checks_log', '{replica}', checked_at)
 ORDER BY (account, stream, run_id, check)
+TTL toDateTime(checked_at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind quality_checks';
 
--- 0005_quality.sql 2
-CREATE TABLE IF NOT EXISTS transaction_decisions_log ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    id UUID COMMENT 'Transaction identifier',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
-    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
-    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
-    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
-    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transaction_decisions_log', '{replica}', version)
-ORDER BY (account, id)
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
-
--- 0006_retention.sql 1
-ALTER TABLE rejected_records_log ON CLUSTER `main` MODIFY TTL toDateTime(seen_at) + toIntervalDay(90) DELETE WHERE stream != 'transactions';
-
--- 0006_retention.sql 2
-ALTER TABLE quality_checks_log ON CLUSTER `main` MODIFY TTL toDateTime(checked_at) + toIntervalDay(400);
-
--- 0007_older.sql 1
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS older UInt64 COMMENT 'Rows read with other content but an older updatedAt than what is loaded, which stays: the next full read loads them' AFTER unchanged;
-
--- 0007_older.sql 2
-ALTER TABLE sync_state_log ON CLUSTER `main` COMMENT COLUMN name 'watermark, origin (of the service that the watermark is of), decisions, checkpoint, lease, intent:<run> or backfill:<range>';
-
--- 0007_older.sql 3
-ALTER TABLE sync_state ON CLUSTER `main` COMMENT COLUMN name 'watermark, origin (of the service that the watermark is of), decisions, checkpoint, lease, intent:<run> or backfill:<range>';
-
--- 0007_older.sql 4
-ALTER TABLE sync_state_log ON CLUSTER `main` COMMENT COLUMN version 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back';
-
--- 0008_service_time.sql 1
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS server_time Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the service when the run began, as its first answer said; NULL: not known' AFTER watermark;
-
--- 0009_one_reject.sql 1
+-- 0001_baseline.sql 6
 CREATE TABLE IF NOT EXISTS rejects_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -324,48 +232,11 @@ CREATE TABLE IF NOT EXISTS rejects_log ON CLUSTER `main`
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejects_log', '{replica}')
 ORDER BY (account, stream, key, field, reason, raw_hash)
+TTL written_at + toIntervalDay(90) DELETE WHERE stream != 'transactions'
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind rejected_records';
 
--- 0009_one_reject.sql 2
-ALTER TABLE rejects_log ON CLUSTER `main` MODIFY TTL written_at + toIntervalDay(90) DELETE WHERE stream != 'transactions';
-
--- 0009_one_reject.sql 3
-CREATE TABLE IF NOT EXISTS rejected_records_log ON CLUSTER `main`
-(
-    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
-    reason LowCardinality(String), raw String, seen_at DateTime64(3, 'UTC'), read_at DateTime64(6, 'UTC')
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/rejected_records_log', '{replica}')
-ORDER BY (account, stream, run_id, page, key, field, reason, sipHash64(raw))
-SETTINGS replicated_deduplication_window = 0;
-
--- 0009_one_reject.sql 4
-CREATE TABLE IF NOT EXISTS settled_rejects_log ON CLUSTER `main`
-(
-    account LowCardinality(String), stream LowCardinality(String), run_id UUID, page UInt32, key String, field String,
-    reason LowCardinality(String), raw_hash UInt64, state LowCardinality(String), settled_by UUID, settled_at DateTime64(3, 'UTC')
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settled_rejects_log', '{replica}')
-ORDER BY (account, stream, run_id, page, key, field, reason, raw_hash)
-SETTINGS replicated_deduplication_window = 0;
-
--- 0009_one_reject.sql 6
-TRUNCATE TABLE IF EXISTS rejected_records_log ON CLUSTER `main`;
-
--- 0009_one_reject.sql 7
-TRUNCATE TABLE IF EXISTS settled_rejects_log ON CLUSTER `main`;
-
--- 0009_one_reject.sql 8
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS waiting UInt64 DEFAULT 0 COMMENT 'Rows that the list no longer had and that wait for a confirmation' AFTER older;
-
--- 0009_one_reject.sql 9
-ALTER TABLE sync_runs_log ON CLUSTER `main` COMMENT COLUMN outcome 'running, success, incomplete (the list moved, and rows of it may be missing), failed, stopped (by a signal), guarded (a person must look) or killed';
-
--- 0009_one_reject.sql 10
-CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
-
--- 0010_absent_rows.sql 1
+-- 0001_baseline.sql 7
 CREATE TABLE IF NOT EXISTS absent_rows_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -382,13 +253,7 @@ TTL toDateTime(since) + toIntervalDay(400) DELETE WHERE lists = 0
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Rows that complete lists no longer had: deleted once enough lists in a row did not have them';
 
--- 0015_packed_prices.sql 1
-TRUNCATE TABLE IF EXISTS products_staging ON CLUSTER `main`;
-
--- 0015_packed_prices.sql 2
-TRUNCATE TABLE IF EXISTS product_prices_staging ON CLUSTER `main`;
-
--- 0017_operator.sql 1
+-- 0001_baseline.sql 8
 CREATE TABLE IF NOT EXISTS operator_actions_log ON CLUSTER `main`
 (
     action_id UUID COMMENT 'Identifies the action',
@@ -410,13 +275,7 @@ ORDER BY (account, stream, action_id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind operator_actions';
 
--- 0017_operator.sql 2
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS would_delete UInt64 DEFAULT 0 COMMENT 'Rows that a run which a guard stopped would have deleted' AFTER deleted;
-
--- 0017_operator.sql 3
-CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
-
--- 0018_acknowledgements.sql 1
+-- 0001_baseline.sql 9
 CREATE TABLE IF NOT EXISTS payout_acknowledgements_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -438,10 +297,7 @@ ORDER BY (account, payout_id, kind, currency_code, at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind payout_acknowledgements';
 
--- 0018_acknowledgements.sql 2
-CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
-
--- 0019_closes.sql 1
+-- 0001_baseline.sql 10
 CREATE TABLE IF NOT EXISTS statement_closes_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -459,10 +315,7 @@ ORDER BY (account, month, closed_at, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind statement_closes';
 
--- 0019_closes.sql 2
-CREATE OR REPLACE VIEW statement_closes ON CLUSTER `main`;
-
--- 0020_notifications.sql 1
+-- 0001_baseline.sql 11
 CREATE TABLE IF NOT EXISTS notifications_log ON CLUSTER `main`
 (
     receiver LowCardinality(String) COMMENT 'Receiver of the configuration',
@@ -488,10 +341,7 @@ TTL toDateTime(at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind notifications';
 
--- 0020_notifications.sql 2
-CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
-
--- 0020_notifications.sql 3
+-- 0001_baseline.sql 12
 CREATE TABLE IF NOT EXISTS notification_edges_log ON CLUSTER `main`
 (
     id UUID COMMENT 'Identifies the turn',
@@ -506,7 +356,7 @@ TTL toDateTime(said_at) + toIntervalDay(2)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that decide what is told: one at a time';
 
--- 0020_notifications.sql 4
+-- 0001_baseline.sql 13
 CREATE TABLE IF NOT EXISTS notification_sending_log ON CLUSTER `main`
 (
     id UUID COMMENT 'Identifies the turn',
@@ -521,7 +371,7 @@ TTL toDateTime(said_at) + toIntervalDay(2)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Processes that send what waits: one at a time';
 
--- 0020_notifications.sql 5
+-- 0001_baseline.sql 14
 CREATE TABLE IF NOT EXISTS unknown_fields_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -534,10 +384,7 @@ ORDER BY (account, stream, field)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind unknown_fields';
 
--- 0020_notifications.sql 6
-CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
-
--- 0021_retention.sql 1
+-- 0001_baseline.sql 15
 CREATE TABLE IF NOT EXISTS retention_log ON CLUSTER `main`
 (
     at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was removed, by the clock of the warehouse [UTC]',
@@ -551,16 +398,7 @@ TTL toDateTime(at) + toIntervalDay(400)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'What was removed because of its age';
 
--- 0022_scope.sql 1
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS out_of_scope UInt64 DEFAULT 0 COMMENT 'Of the rows deleted, those outside of the scope that the stream has now' AFTER would_delete;
-
--- 0022_scope.sql 2
-ALTER TABLE sync_runs_log ON CLUSTER `main` ADD COLUMN IF NOT EXISTS scope String DEFAULT '' COMMENT 'The filters of the list that was read, as JSON; empty: none' AFTER out_of_scope;
-
--- 0022_scope.sql 3
-CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
-
--- 0023_settlements.sql 1
+-- 0001_baseline.sql 16
 CREATE TABLE IF NOT EXISTS settlements_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -588,13 +426,7 @@ ORDER BY (account, reference, revision, hash)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind settlements';
 
--- 0023_settlements.sql 2
-CREATE OR REPLACE VIEW settlement_revisions ON CLUSTER `main`;
-
--- 0025_price_changes.sql 1
-DROP TABLE IF EXISTS products_staging ON CLUSTER `main`;
-
--- 0026_field_presence.sql 1
+-- 0001_baseline.sql 17
 CREATE TABLE IF NOT EXISTS field_presence_log ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -610,8 +442,24 @@ ORDER BY (account, stream, field)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind vanished_fields';
 
--- 0026_field_presence.sql 2
-CREATE OR REPLACE VIEW vanished_fields ON CLUSTER `main`;
+-- 0001_baseline.sql 18
+CREATE TABLE IF NOT EXISTS settlement_matches_log ON CLUSTER `main`
+(
+    account LowCardinality(String) COMMENT 'Account of the configuration',
+    reference String COMMENT 'Settlement (settlements_log.reference)',
+    revision UInt32 COMMENT 'Revision that was matched (settlements_log.revision)',
+    hash String COMMENT 'Its hash (settlements_log.hash)',
+    at DateTime64(3, 'UTC') COMMENT 'When it was matched, by the clock of the warehouse [UTC]',
+    matched_by LowCardinality(String) COMMENT 'named, reference or amount; empty: its payouts are not known',
+    payouts Array(Int64) COMMENT 'Payouts that it settles',
+    shares Array(Decimal(38, 4)) COMMENT 'What of payout_amount is for each of them [payout_currency]',
+    fees Array(Decimal(38, 4)) COMMENT 'What of each share is a fee; 0 if it was converted [payout_currency]',
+    rounding Array(Decimal(38, 4)) COMMENT 'What each payout paid, rounded, beyond what has arrived, if this was the last part of it [payout_currency]'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/settlement_matches_log', '{replica}')
+ORDER BY (account, reference, at)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'The storage behind the matches of settlements';
 
 -- streams 1
 CREATE TABLE IF NOT EXISTS promotions_latest ON CLUSTER `main`
@@ -906,7 +754,7 @@ SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- streams 11
-CREATE TABLE IF NOT EXISTS transactions_2_staging ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
 (
     run_id UUID,
     id UUID,
@@ -1059,8 +907,8 @@ CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
     sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1268,7 +1116,7 @@ CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -1301,7 +1149,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- streams 26
-CREATE TABLE IF NOT EXISTS products_2_staging ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
 (
     run_id UUID,
     product_key UUID,
@@ -1459,110 +1307,116 @@ CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
 CREATE OR REPLACE VIEW stream_counts ON CLUSTER `main`;
 
 -- streams 52
-CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
+CREATE OR REPLACE VIEW sync_state ON CLUSTER `main`;
 
 -- streams 53
-CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_findings ON CLUSTER `main`;
 
 -- streams 54
-CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW statement_closes ON CLUSTER `main`;
 
 -- streams 55
-CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
+CREATE OR REPLACE VIEW settlement_revisions ON CLUSTER `main`;
 
 -- streams 56
-CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
+CREATE OR REPLACE VIEW vanished_fields ON CLUSTER `main`;
 
 -- streams 57
-CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
+CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
 
 -- streams 58
-CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
+CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
 
 -- streams 59
-CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
 
 -- streams 60
-CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
 
 -- streams 61
-CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
 
 -- streams 62
-CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
 
 -- streams 63
-CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
 
 -- streams 64
-CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
 
 -- streams 65
-CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
 
 -- streams 66
-CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
 
 -- streams 67
-CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
+CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
 
 -- streams 68
-CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
+CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
 
 -- streams 69
-CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
+CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
 
 -- streams 70
-CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
 
 -- streams 71
-CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
+CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
 
 -- streams 72
-CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
 
 -- streams 73
-CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
+CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
 
 -- streams 74
-CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
+CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
 
 -- streams 75
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 
 -- streams 76
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
 -- streams 77
-CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
 
 -- streams 78
-CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
+CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 
 -- streams 79
-CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
 -- streams 80
-CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
 -- streams 81
-CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
 -- streams 82
-DROP VIEW IF EXISTS payout_changed_transactions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
 -- streams 83
-DROP VIEW IF EXISTS payout_changed_keys ON CLUSTER `main`;
+CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
 
 -- streams 84
-DROP TABLE IF EXISTS transaction_decisions_log ON CLUSTER `main` SYNC;
+CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
+
+-- streams 85
+CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+
+-- streams 86
+CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
 
 -- createLatest
 CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
     product_key UUID COMMENT 'Key derived from the fields that product_key_rule names',
-    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url, asin, gtin, brand_mpn or brand_sku',
+    product_key_rule LowCardinality(String) COMMENT 'Rule that gave the key: url_gtin, url_mpn, url_sku, url_asin, url, asin, gtin, brand_mpn or brand_sku',
     last_viewed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When the product was last viewed; NULL when the format is not understood [UTC] (API: lastViewedAt)',
     url String COMMENT 'Product page; empty when absent (API: url)',
     name String COMMENT 'Product name; empty when absent (API: name)',
@@ -1595,7 +1449,7 @@ SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS products_2_staging ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
 (
     run_id UUID,
     product_key UUID,
@@ -1637,13 +1491,13 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE products_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+ALTER TABLE products_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE products_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
+ALTER TABLE products_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
-ALTER TABLE products_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
+ALTER TABLE products_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
 
 -- hashStatements 5
 ALTER TABLE products_latest ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (9f9d97b6)';
@@ -1686,8 +1540,8 @@ CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
 -- addColumns to products_latest
 ALTER TABLE products_latest ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to products_2_staging
-ALTER TABLE products_2_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
+-- addColumns to products_staging
+ALTER TABLE products_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _entries String AFTER _fetched;
 
 -- addColumns to product_prices_latest
 ALTER TABLE product_prices_latest ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _version;
@@ -1723,14 +1577,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -1755,7 +1609,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -1764,7 +1618,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -1789,7 +1643,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
@@ -1826,7 +1680,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -1865,14 +1719,14 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -1896,7 +1750,7 @@ SELECT if(s._version = 0, l.product_key, s.product_key),
 FROM
 (
     SELECT product_key, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -1905,7 +1759,7 @@ LEFT JOIN
 (
     SELECT product_key, _version, _hash, _deleted
     FROM products_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE s._version != 0 AND l._version = 0;
 
@@ -1933,6 +1787,9 @@ WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
 
 -- countUnconfirmed
 SELECT count() FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
+
+-- deleteAllPlanned
+ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3;
 
 -- deletePlanned by absence
 ALTER TABLE `dealhouse_runs`.products_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(product_key) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'products' AND lists >= 1);
@@ -1973,7 +1830,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -2005,7 +1862,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -2037,7 +1894,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -2070,7 +1927,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -2103,7 +1960,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging FINAL
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -2136,7 +1993,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -2171,7 +2028,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key
@@ -2205,7 +2062,7 @@ SELECT {account:String}, s.product_key,
 FROM
 (
     SELECT *, _version, _hash
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT product_key, version FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.product_key = c.product_key;
@@ -2390,14 +2247,14 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
-    FROM products_2_staging
+    FROM products_staging
     WHERE run_id = {run:UUID} AND _entries != ''
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -2408,16 +2265,14 @@ SELECT {account:String}, s.product_key, s.hash,
 FROM
 (
     SELECT product_key, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64('day price views', _entries, currency_code)), 64), toUInt128(xxHash64('day price views', _entries, currency_code))), 'FixedString(16)') AS hash, toUInt64(_fetched) AS read
-    FROM products_2_staging
+    FROM products_staging FINAL
     WHERE run_id = {run:UUID} AND _entries != ''
-    ORDER BY product_key, _fetched DESC, hash
-    LIMIT 1 BY product_key
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, hash, _version
     FROM product_prices_hashes FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
 ) AS l ON s.product_key = l.product_key
 WHERE l._version = 0 OR s.hash != l.hash;
 
@@ -2434,7 +2289,7 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_2_staging
+            FROM products_staging
             WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e)
         )
     )
@@ -2461,18 +2316,16 @@ FROM
         (
             SELECT product_key, currency_code, toUInt64(_fetched) AS read,
                 arrayJoin(arrayMap(i -> substring(_entries, i * 19 + 1, 19), range(intDiv(length(_entries), 19)))) AS _entry
-            FROM products_2_staging
-            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+            FROM products_staging FINAL
+            WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e)
         )
     )
-    ORDER BY product_key, day_read, read DESC, _entry
-    LIMIT 1 BY product_key, day_read
 ) AS s
 LEFT JOIN
 (
     SELECT product_key, day, price, views, currency_code, _version
     FROM product_prices_latest FINAL
-    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e UNION ALL SELECT product_key FROM products_2_staging WHERE run_id = {run:UUID} GROUP BY product_key HAVING count() > 1)
+    WHERE account = {account:String} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.product_prices_hashes_delta_0000000000004000800000000000a11e)
 ) AS l
 ON s.product_key = l.product_key AND s.day_read = l.day
 WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND (NOT (s.price_read <=> l.price) OR NOT (s.views_read <=> l.views) OR NOT (s.currency_code_read <=> l.currency_code));
@@ -2572,7 +2425,7 @@ SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS transactions_2_staging ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
 (
     run_id UUID,
     id UUID,
@@ -2611,13 +2464,13 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE transactions_2_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
+ALTER TABLE transactions_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE transactions_2_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
+ALTER TABLE transactions_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
-ALTER TABLE transactions_2_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
+ALTER TABLE transactions_staging ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
 
 -- hashStatements 6
 ALTER TABLE transactions_latest ON CLUSTER `main` COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
@@ -2668,109 +2521,11 @@ CREATE OR REPLACE VIEW transactions_as_of ON CLUSTER `main`;
 -- createLookup
 CREATE OR REPLACE VIEW transactions_by_passback_uid ON CLUSTER `main`;
 
--- orderStatements 1
-RENAME TABLE IF EXISTS transactions_staging TO transactions_2_staging ON CLUSTER `main`;
-
--- orderStatements 2
-DROP TABLE IF EXISTS transactions_staging ON CLUSTER `main` SYNC;
-
--- orderStatements 3
-DROP TABLE IF EXISTS transactions_versions_ordered ON CLUSTER `main` SYNC;
-
--- orderStatements 4
-CREATE TABLE IF NOT EXISTS transactions_versions_ordered ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_versions_ordered', '{replica}')
-ORDER BY (account, sold_at, id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions_history';
-
--- orderStatements 6
-EXCHANGE TABLES transactions_versions_ordered AND transactions_versions ON CLUSTER `main`;
-
--- orderStatements 7
-DROP TABLE IF EXISTS transactions_versions_ordered ON CLUSTER `main` SYNC;
-
--- orderStatements 8
-DROP TABLE IF EXISTS transactions_latest_ordered ON CLUSTER `main` SYNC;
-
--- orderStatements 9
-CREATE TABLE IF NOT EXISTS transactions_latest_ordered ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_latest_ordered', '{replica}', _version)
-ORDER BY (account, sold_at, id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions';
-
--- orderStatements 11
-EXCHANGE TABLES transactions_latest_ordered AND transactions_latest ON CLUSTER `main`;
-
--- orderStatements 12
-DROP TABLE IF EXISTS transactions_latest_ordered ON CLUSTER `main` SYNC;
-
 -- addColumns to transactions_latest
 ALTER TABLE transactions_latest ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to transactions_2_staging
-ALTER TABLE transactions_2_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+-- addColumns to transactions_staging
+ALTER TABLE transactions_staging ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
 
 -- addColumns to transactions_versions
 ALTER TABLE transactions_versions ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
@@ -2805,14 +2560,14 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -2839,7 +2594,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -2848,7 +2603,7 @@ LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -2875,7 +2630,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
@@ -2914,7 +2669,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -2955,14 +2710,14 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
@@ -2988,7 +2743,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -2997,7 +2752,7 @@ LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
@@ -3026,6 +2781,9 @@ WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
 
 -- countUnconfirmed
 SELECT count() FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
+
+-- deleteAllPlanned
+ALTER TABLE `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3;
 
 -- deletePlanned by absence
 ALTER TABLE `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
@@ -3065,7 +2823,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -3095,7 +2853,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -3125,7 +2883,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -3156,7 +2914,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -3187,7 +2945,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -3218,7 +2976,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -3251,7 +3009,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -3283,7 +3041,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -3670,8 +3428,8 @@ CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
     sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -3705,7 +3463,7 @@ FROM
     SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM (SELECT 1 AS sign, * FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) AS t
     WHERE _deleted = 0)
 )
@@ -3719,7 +3477,7 @@ FROM
     SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0)
     UNION ALL
@@ -3728,7 +3486,7 @@ FROM
     WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0))
 )
@@ -3741,7 +3499,7 @@ FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, 
 FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(1 * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(1 * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_latest AS t FINAL
     WHERE _deleted = 0 AND account = {account:String}) AS s
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status);

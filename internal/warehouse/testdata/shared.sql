@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations_log
     checksum String COMMENT 'SHA-256 of what was applied',
     generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
     tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
+    views String COMMENT 'SHA-256 of the definitions that the views then had in the warehouse; empty: not known',
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
 )
 ENGINE = ReplacingMergeTree(applied_at)
@@ -26,16 +27,8 @@ CREATE OR REPLACE VIEW schema_migrations
 AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
 COMMENT 'What has been applied to this database';
 
--- addGeneration
-ALTER TABLE schema_migrations_log
-    ADD COLUMN IF NOT EXISTS generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files' AFTER checksum,
-    ADD COLUMN IF NOT EXISTS tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files' AFTER generation;
-
 -- selectApplied
-SELECT version, name, checksum, generation, tables FROM schema_migrations_log FINAL;
-
--- selectAppliedEarlier
-SELECT version, name, checksum, toUInt32(0), '' FROM schema_migrations_log FINAL;
+SELECT version, name, checksum, generation, tables, views FROM schema_migrations_log FINAL;
 
 -- selectColumns
 SELECT table, name, type, if(name = '_hash', comment, '') FROM system.columns WHERE database = {database:String};
@@ -68,7 +61,7 @@ WHERE database = {views:String}
 ORDER BY name;
 
 -- selectPublicMark
-SELECT database = {database:String} AND (files, generation) >= ({files:UInt32}, {generation:UInt32}) FROM dealhouse_views.dealhouse_views;
+SELECT database = {database:String} AND (files, generation) = ({files:UInt32}, {generation:UInt32}), database = {database:String} AND (files, generation) > ({files:UInt32}, {generation:UInt32}) FROM dealhouse_views.dealhouse_views;
 
 -- selectTurns
 SELECT toString(id), owner, version, greatest(0, toUnixTimestamp64Micro(now64(6)) - toUnixTimestamp64Micro(said_at))
@@ -97,7 +90,7 @@ SELECT receiver, countIf(state = 'waiting'), minOrNullIf(at, state = 'waiting'),
 FROM notifications_log FINAL WHERE event != '' GROUP BY receiver;
 
 -- selectOrders
-SELECT name, sorting_key, '', '' FROM system.tables WHERE database = {database:String};
+SELECT name, sorting_key, engine, if(engine = 'View', hex(SHA256(create_table_query)), '') FROM system.tables WHERE database = {database:String};
 
 -- selectVersion
 SELECT version();
@@ -163,7 +156,7 @@ FROM rejects_log WHERE account = {account:String} AND stream = {stream:String};
 INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at,
     seen_at, last, published, counted, times, settled)
 SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
-    if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND outcome IN ('success', 'incomplete')), last, published),
+    if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND (outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0))), last, published),
     last.version,
     times + if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE account = {account:String} AND stream = {stream:String} AND mode = 'retry'), 0, 1),
     settled
@@ -242,8 +235,9 @@ WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fro
 SELECT r.account, r.stream, last_success, nullIf(if(loaded_first, greatest(last_look, first_load), last_look), toDateTime64(0, 3, 'UTC')),
     ifNull(last_whole, if(loaded_first, least(first_load, ifNull(first_look, first_load)), first_look)), last_failure,
     last_run, last_run_id, last_outcome, last_error, last_waiting,
-    length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error),
-    parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, now64(3, 'UTC')
+    last_ended, ended_outcome, ended_read, ended_rejected, ended_would_delete,
+    length(faults), if(empty(faults), NULL, arrayMin(faults)), if(empty(faults), '', fault), if(empty(faults), '', fault_error), if(empty(faults), '', fault_cause),
+    parseDateTime64BestEffortOrNull(nullIf(s.watermark, ''), 3, 'UTC'), s.scope, s.clock, now64(3, 'UTC')
 FROM
 (
     SELECT *, arrayFilter(began -> began > last_good, faults_ever) AS faults
@@ -251,19 +245,24 @@ FROM
     (
         SELECT account, stream, maxIf(finished_at, good) AS last_success,
             minIf(started_at, initial) AS first_load, countIf(good AND initial) > 0 AS loaded_first,
-            maxIf(started_at, good AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
+            maxIf(started_at, (good OR (outcome = 'guarded' AND waiting > 0)) AND NOT initial) AS last_look, minIf(toNullable(started_at), good AND NOT initial) AS first_look,
             maxIf(toNullable(started_at), good AND whole) AS last_whole, maxIf(started_at, good) AS last_good,
             maxIf(finished_at, faulty) AS last_failure, toNullable(max(started_at)) AS last_run,
             argMax(run_id, started_at) AS last_run_id,
             argMax(outcome, started_at) AS last_outcome, argMax(error, started_at) AS last_error,
             argMaxIf(waiting, started_at, published AND whole) AS last_waiting,
+            maxIf(toNullable(started_at), ended) AS last_ended, argMaxIf(outcome, started_at, ended) AS ended_outcome,
+            argMaxIf(rows_read, started_at, ended) AS ended_read, argMaxIf(rejected, started_at, ended) AS ended_rejected,
+            argMaxIf(would_delete, started_at, ended) AS ended_would_delete,
             groupArrayIf(started_at, faulty) AS faults_ever,
             argMaxIf(outcome, (started_at, version), faulty) AS fault,
-            argMaxIf(error, (started_at, version), faulty) AS fault_error
+            argMaxIf(error, (started_at, version), faulty) AS fault_error,
+            argMaxIf(cause, (started_at, version), faulty) AS fault_cause
         FROM
         (
-            SELECT account, stream, run_id, started_at, finished_at, outcome, error, waiting, version, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
-                mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, outcome IN ('success', 'incomplete') AS published
+            SELECT account, stream, run_id, started_at, finished_at, outcome, error, cause, waiting, version, rows_read, rejected,
+                would_delete, outcome NOT IN ('running', 'stopped') AS ended, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
+                mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, (outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)) AS published
             FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
         )
         GROUP BY account, stream
@@ -271,8 +270,9 @@ FROM
 ) AS r
 LEFT JOIN
 (
-    SELECT account, stream, anyIf(value, name = 'watermark') AS watermark, anyIf(value, name = 'scope') AS scope
-    FROM sync_state_log FINAL WHERE name IN ('watermark', 'scope') GROUP BY account, stream
+    SELECT account, stream, anyIf(value, name = 'watermark') AS watermark, anyIf(value, name = 'scope') AS scope,
+        anyIf(value, name = 'clock') AS clock
+    FROM sync_state_log FINAL WHERE name IN ('watermark', 'scope', 'clock') GROUP BY account, stream
 ) AS s ON r.account = s.account AND r.stream = s.stream
 ORDER BY r.account, indexOf(['promotions', 'coupons', 'cashback_offers', 'transactions', 'payouts', 'products'], r.stream);
 
@@ -377,25 +377,16 @@ SELECT loaded, groupArray(1000)(key) FROM
     GROUP BY n.key HAVING min(n.named_at) < loaded
 );
 
--- retired 1
-DROP VIEW IF EXISTS payout_changed_transactions;
-
--- retired 2
-DROP VIEW IF EXISTS payout_changed_keys;
-
--- retired 3
-DROP TABLE IF EXISTS transaction_decisions_log SYNC;
-
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause
 FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
@@ -407,14 +398,14 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause
 FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
@@ -603,6 +594,13 @@ WHERE effective >= {from:Int64} AND effective < {to:Int64} AND sale = 0 AND late
     AND status != 'DECLINED' AND cashback != 0 AND (listed = 1 OR listed_before = 1)
 ORDER BY payout;
 
+-- selectPaidBefore
+SELECT assumeNotNull(payout_id) AS payout, toString(currency_code), sum(cashback)
+FROM (SELECT *, toUnixTimestamp64Milli(seen_at) > arrayMin([9999999999999]) AS late, toUnixTimestamp64Milli(if(late, seen_at, at)) AS effective FROM transaction_changes WHERE account = {account:String} AND payout_id IN (1, 2))
+WHERE effective < {before:Int64} AND sale = 0 AND first_paid = 1 AND ifNull(payout_id != payout_id_before, 1)
+    AND status != 'DECLINED' AND (listed = 1 OR listed_before = 1)
+GROUP BY payout, currency_code;
+
 -- selectUnpaidCohorts
 SELECT currency, toDateTime64(cell.1, 3, 'UTC') AS month, cell.2 AS togo, cell.3 = 1 AS confirmed,
     toInt64(count()), sum(cell.4), sum(cell.5)
@@ -788,7 +786,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64M
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6, 'UTC')))) FROM schema_migrations_log;
 
 -- insertInto schema_migrations_log
-INSERT INTO schema_migrations_log (version, name, checksum, generation, tables, applied_at);
+INSERT INTO schema_migrations_log (version, name, checksum, generation, tables, views, applied_at);
 
 -- insertInto schema_turns_log
 INSERT INTO schema_turns_log (id, owner, over, version);

@@ -38,7 +38,7 @@ SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
-CREATE TABLE IF NOT EXISTS transactions_2_staging
+CREATE TABLE IF NOT EXISTS transactions_staging
 (
     run_id UUID,
     id UUID,
@@ -105,13 +105,13 @@ WHERE _deleted = 0
 COMMENT 'Affiliate transactions of the organization, one row each, as they stand now';
 
 -- rehash
-ALTER TABLE transactions_2_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
+ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
 
 -- hashStatements 2
-ALTER TABLE transactions_2_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
+ALTER TABLE transactions_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
 
 -- hashStatements 3
-ALTER TABLE transactions_2_staging COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
+ALTER TABLE transactions_staging COMMENT COLUMN _hash 'Hash of the content: equal hashes are equal rows (15c6c6bb)';
 
 -- hashStatements 4
 INSERT INTO sync_state_log (account, stream, name, value, version)
@@ -281,130 +281,23 @@ FROM transactions
 WHERE id GLOBAL IN (SELECT id FROM transactions_latest WHERE passback_uid = {passback_uid:String}) AND identity(passback_uid) = {passback_uid:String}
 COMMENT 'As transactions, those of one passback_uid, which is given as the parameter: reads few rows';
 
--- countCopied
-SELECT (SELECT count() FROM transactions_versions), (SELECT count() FROM transactions_versions_ordered);
-
--- orderStatements 1
-RENAME TABLE IF EXISTS transactions_staging TO transactions_2_staging;
-
--- orderStatements 2
-DROP TABLE IF EXISTS transactions_staging SYNC;
-
--- orderStatements 3
-DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
-
--- orderStatements 4
-CREATE TABLE IF NOT EXISTS transactions_versions_ordered
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = MergeTree
-ORDER BY (account, sold_at, id)
-SETTINGS allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions_history';
-
--- orderStatements 5
-INSERT INTO transactions_versions_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_versions;
-
--- orderStatements 6
-EXCHANGE TABLES transactions_versions_ordered AND transactions_versions;
-
--- orderStatements 7
-DROP TABLE IF EXISTS transactions_versions_ordered SYNC;
-
--- orderStatements 8
-DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
-
--- orderStatements 9
-CREATE TABLE IF NOT EXISTS transactions_latest_ordered
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    id UUID COMMENT 'Transaction identifier (API: id)',
-    country LowCardinality(String) COMMENT 'Country code; empty when absent (API: country)',
-    activated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Activation time [UTC] (API: activatedAt)',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time [UTC] (API: clickedAt)',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale [UTC] (API: soldAt)',
-    updated_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last update time upstream [UTC] (API: updatedAt)',
-    currency_code LowCardinality(String) COMMENT 'Currency of order_value and cashback; empty when absent (API: currencyCode)',
-    order_value Nullable(Decimal(18, 4)) COMMENT 'Value of the order [currency_code] (API: orderValue)',
-    cashback Nullable(Decimal(18, 4)) COMMENT 'Cashback amount [currency_code] (API: cashback)',
-    status LowCardinality(String) COMMENT 'PENDING, CONFIRMED or DECLINED; the service may add values; empty when absent (API: status)',
-    passback_uid String COMMENT 'Caller\'s own user identifier, as passed back; empty when absent (API: passbackUid)',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction; NULL when the service sent none or no UUID (API: retailerId)',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name; empty when absent (API: retailerName)',
-    retailer_logo String COMMENT 'Retailer logo URL; empty when absent (API: retailerLogo)',
-    payout_id Nullable(Int64) COMMENT 'Payout that includes the transaction; NULL while in none (API: payoutId)',
-    passback_data String COMMENT 'Caller\'s own data, as passed back; empty when absent (API: passbackData)',
-    cashback_offer_id Nullable(UUID) COMMENT 'Cashback offer behind the transaction; NULL when there is none (API: cashbackOfferId)',
-    coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (API: couponId)',
-    promotion_id Nullable(UUID) COMMENT 'Promotion behind the transaction; NULL when there is none (API: promotionId)',
-    _extra String COMMENT 'Fields that dealhouse does not know, verbatim as JSON; empty when there are none',
-    synced_at DateTime64(3, 'UTC') COMMENT 'When this version was loaded: the moment it became visible [UTC]',
-    _hash FixedString(16) COMMENT 'Hash of the content: equal hashes are equal rows',
-    _version UInt128 COMMENT 'updatedAt in milliseconds in the high 64 bits, time of reading in microseconds in the low: the highest wins',
-    _deleted UInt8 COMMENT '1 when no list has the row: a complete snapshot no longer had it, or it was read by its own address; 2 where a row was that has another sold_at now',
-    _run_id UUID COMMENT 'Run that loaded this version',
-    INDEX by_key id TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
-)
-ENGINE = ReplacingMergeTree(_version)
-ORDER BY (account, sold_at, id)
-SETTINGS allow_nullable_key = 1
-COMMENT 'Storage behind the view transactions';
-
--- orderStatements 10
-INSERT INTO transactions_latest_ordered (account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id) SELECT account, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _extra, synced_at, _hash, _version, _deleted, _run_id FROM transactions_latest FINAL;
-
--- orderStatements 11
-EXCHANGE TABLES transactions_latest_ordered AND transactions_latest;
-
--- orderStatements 12
-DROP TABLE IF EXISTS transactions_latest_ordered SYNC;
-
 -- addColumns to transactions_latest
 ALTER TABLE transactions_latest ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
--- addColumns to transactions_2_staging
-ALTER TABLE transactions_2_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
+-- addColumns to transactions_staging
+ALTER TABLE transactions_staging ADD COLUMN IF NOT EXISTS _fetched Int64 AFTER _page;
 
 -- addColumns to transactions_versions
 ALTER TABLE transactions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'Run that loaded this version' AFTER _deleted;
 
 -- insertInto staging
-INSERT INTO transactions_2_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
+INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
 
 -- countStaged
-SELECT count() FROM transactions_2_staging WHERE run_id = {run:UUID};
+SELECT count() FROM transactions_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
-SELECT toString(id) FROM transactions_2_staging WHERE run_id = {run:UUID};
+SELECT toString(id) FROM transactions_staging WHERE run_id = {run:UUID};
 
 -- countBefore
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
@@ -413,11 +306,11 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     countIf((id, _hash) NOT IN
     (
         SELECT id, _hash FROM transactions_keys FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+        WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
     )),
     (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
-FROM transactions_2_staging
+FROM transactions_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of the whole list
@@ -427,11 +320,11 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     countIf((id, _hash) NOT IN
     (
         SELECT id, _hash FROM transactions_keys FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+        WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
     )),
     (SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
-FROM transactions_2_staging
+FROM transactions_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of many rows
@@ -441,17 +334,17 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     count(),
     (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
-FROM transactions_2_staging
+FROM transactions_staging
 WHERE run_id = {run:UUID};
 
 -- countBefore of more rows than a set holds
 SELECT toUnixTimestamp64Micro(now64(6)), count(),
-    (SELECT count() FROM transactions_2_staging FINAL WHERE run_id = {run:UUID}),
+    (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
     (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
-FROM transactions_2_staging
+FROM transactions_staging
 WHERE run_id = {run:UUID};
 
 -- hasNone
@@ -487,14 +380,14 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -521,7 +414,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -530,7 +423,7 @@ LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l._deleted)))
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
@@ -557,7 +450,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 FULL JOIN
@@ -596,7 +489,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -637,14 +530,14 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
@@ -670,7 +563,7 @@ SELECT if(s._version = 0, l.id, s.id),
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS _position
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -679,7 +572,7 @@ LEFT JOIN
 (
     SELECT id, _version, _hash, _deleted, toUInt64(toInt64(bitShiftRight(_version, 64)) + _ahead) AS _updated, sold_at
     FROM transactions_keys FINAL
-    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_2_staging WHERE run_id = {run:UUID})
+    WHERE account = {account:String} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
 ) AS l ON s.id = l.id
 WHERE s._version != 0 AND l._version = 0;
 
@@ -693,6 +586,19 @@ SELECT toString(id) FROM transactions_changes_0000000000004000800000000000a11e W
 SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0), '' FROM transactions_latest FINAL
 WHERE account = {account:String} AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NOT NULL)
         OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 ORDER BY cityHash64(id, '00000000-0000-4000-8000-00000000a11e') LIMIT 5) AND position IS NULL));
+
+-- selectNewest
+SELECT toString(id), ifNull(toUnixTimestamp64Milli(updated_at), 0) AS updated, id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
+FROM transactions_latest FINAL
+WHERE account = {account:String} AND _deleted = 0
+ORDER BY updated DESC, id
+LIMIT 5;
+
+-- countAlike
+SELECT uniqExact(id)
+FROM (SELECT id, country AS country_read, if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')) AS activated_at_read, if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')) AS clicked_at_read, if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS sold_at_read, if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read, currency_code AS currency_code_read, if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')) AS order_value_read, if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')) AS cashback_read, status AS status_read, passback_uid AS passback_uid_read, if(bitTest(_nulls, 6), NULL, retailer_id) AS retailer_id_read, retailer_name AS retailer_name_read, retailer_logo AS retailer_logo_read, if(bitTest(_nulls, 7), NULL, payout_id) AS payout_id_read, passback_data AS passback_data_read, if(bitTest(_nulls, 8), NULL, cashback_offer_id) AS cashback_offer_id_read, if(bitTest(_nulls, 9), NULL, coupon_id) AS coupon_id_read, if(bitTest(_nulls, 10), NULL, promotion_id) AS promotion_id_read FROM transactions_staging WHERE run_id = {run:UUID}) AS s
+INNER JOIN (SELECT id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.id = l.id
+WHERE 3 * ((s.country_read <=> l.country) + (s.activated_at_read <=> l.activated_at) + (s.clicked_at_read <=> l.clicked_at) + (s.sold_at_read <=> l.sold_at) + (s.updated_at_read <=> l.updated_at) + (s.currency_code_read <=> l.currency_code) + (s.order_value_read <=> l.order_value) + (s.cashback_read <=> l.cashback) + (s.status_read <=> l.status) + (s.passback_uid_read <=> l.passback_uid) + (s.retailer_id_read <=> l.retailer_id) + (s.retailer_name_read <=> l.retailer_name) + (s.retailer_logo_read <=> l.retailer_logo) + (s.payout_id_read <=> l.payout_id) + (s.passback_data_read <=> l.passback_data) + (s.cashback_offer_id_read <=> l.cashback_offer_id) + (s.coupon_id_read <=> l.coupon_id) + (s.promotion_id_read <=> l.promotion_id)) >= 2 * 18;
 
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
@@ -708,6 +614,18 @@ WHERE before.run_id != {run:UUID} AND (gone.key != '' OR before.lists > 0);
 
 -- countUnconfirmed
 SELECT count() FROM transactions_changes_0000000000004000800000000000a11e WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
+
+-- deleteAllPlanned
+ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3;
+
+-- selectClashes
+SELECT count(), groupArray(5)(key) FROM
+(
+    SELECT toString(id) AS key FROM transactions_staging
+    WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID} GROUP BY id HAVING count() > 1)
+    GROUP BY id HAVING uniqExact(_fetched, _hash) > uniqExact(_fetched) OR uniqExact(updated_at, _hash) > uniqExact(updated_at)
+    ORDER BY key
+);
 
 -- deletePlanned by absence
 ALTER TABLE transactions_changes_0000000000004000800000000000a11e DELETE WHERE change = 3 AND toString(id) NOT IN (SELECT key FROM absent_rows_log FINAL WHERE account = 'acme' AND stream = 'transactions' AND lists >= 1);
@@ -744,7 +662,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -774,7 +692,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
 
@@ -804,7 +722,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -835,7 +753,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -866,7 +784,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging FINAL
+    FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -897,7 +815,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -930,7 +848,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id
@@ -962,7 +880,7 @@ SELECT {account:String}, s.id,
 FROM
 (
     SELECT *, _version, _hash
-    FROM transactions_2_staging
+    FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
 INNER JOIN (SELECT id, version FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2)) AS c ON s.id = c.id;
@@ -1345,8 +1263,8 @@ CREATE TABLE IF NOT EXISTS sales_latest
     sales Int64 COMMENT 'Transactions; 0: the row stands for none',
     order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
     cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes',
+    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
+    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
     version UInt64 COMMENT 'The highest wins',
     _run_id UUID COMMENT 'Run that loaded the row'
 )
@@ -1376,7 +1294,7 @@ FROM
     SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM (SELECT 1 AS sign, * FROM transactions_delta_0000000000004000800000000000a11e) AS t
     WHERE _deleted = 0)
 )
@@ -1390,7 +1308,7 @@ FROM
     SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0)
     UNION ALL
@@ -1399,7 +1317,7 @@ FROM
     WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_changed_0000000000004000800000000000a11e AS t
     WHERE _deleted = 0))
 )
@@ -1412,7 +1330,7 @@ FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, 
 FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
         t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
         toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(1 * (payout_id IS NOT NULL)) AS paid_transactions, if(payout_id IS NULL, 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
+        toInt64(1 * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
     FROM transactions_latest AS t FINAL
     WHERE _deleted = 0 AND account = {account:String}) AS s
 GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status);
@@ -2002,8 +1920,8 @@ DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e SYNC;
 -- dropTable transactions_moves_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_moves_0000000000004000800000000000a11e SYNC;
 
--- dropStaged transactions_2_staging
-ALTER TABLE transactions_2_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
+-- dropStaged transactions_staging
+ALTER TABLE transactions_staging DROP PARTITION '00000000-0000-4000-8000-00000000a11e';
 
 -- selectCandidates, filtered: false
 SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,

@@ -23,7 +23,7 @@ func OpenShards(t testing.TB) *warehouse.Warehouse {
 	name := fmt.Sprintf("divided_%d", divided.Add(1))
 	w := ShardsIn(t, name, warehouse.Options{ViewsDatabase: name + "_public"})
 	t.Cleanup(func() {
-		for _, database := range append(shardsOf(name), name, name+"_shard", name+"_public") {
+		for _, database := range append(shardsOf(name), name, name+"_shard", name+"_public", name+"_public_with_parameters") {
 			if err := w.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+database+" SYNC"); err != nil {
 				t.Error(err)
 			}

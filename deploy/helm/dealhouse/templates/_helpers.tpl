@@ -17,6 +17,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* What the pods of the chart itself read from the Secret. That of the configuration is for dealhouse to check. */}}
+{{- define "dealhouse.secretComplete" -}}
+{{- range $key := list "warehouse-dsn" (eq .Values.mode "daemon" | ternary "status-user" "warehouse-dsn") }}
+{{- if not (index $.Values.secret.data $key) }}{{ fail (printf "secret.data lacks %s: no pod could start without it" $key) }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "dealhouse.secret" -}}
 {{- if .Values.secret.existing }}{{ .Values.secret.existing }}{{ else if .Values.secret.data }}{{ include "dealhouse.name" . }}
 {{- else }}{{ fail "name a Secret in secret.existing, or give the values in secret.data: warehouse-dsn, the keys of your accounts, status-user and status-password" }}{{ end -}}
@@ -96,8 +103,6 @@ spec:
               name: {{ .dsn }}
               key: status-user
         {{- end }}
-        - name: GOMEMLIMIT
-          value: {{ $v.goMemoryLimit | quote }}
         {{- if $v.proxy.secret }}
         - name: HTTPS_PROXY
           valueFrom:

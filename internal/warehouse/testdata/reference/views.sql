@@ -70,7 +70,7 @@ FROM
 CREATE VIEW reference_daily_cashback
 AS SELECT account, toDate32(sold_at) AS day, currency_code, status, count() AS transactions,
     ifNull(sum(t.order_value), 0) AS order_value, ifNull(sum(t.cashback), 0) AS cashback,
-    countIf(payout_id IS NOT NULL) AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL), 0) AS paid_cashback
+    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL AND status != 'DECLINED'), 0) AS paid_cashback
 FROM transactions AS t
 GROUP BY account, day, currency_code, status;
 
@@ -112,7 +112,7 @@ GROUP BY account, retailer_id, if(isNull(retailer_id), named, '');
 CREATE VIEW reference_daily_sales
 AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retailer_name, country, status, count() AS transactions,
     ifNull(sum(t.order_value), 0) AS order_value, ifNull(sum(t.cashback), 0) AS cashback,
-    countIf(payout_id IS NOT NULL) AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL), 0) AS paid_cashback
+    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions, ifNull(sumIf(t.cashback, payout_id IS NOT NULL AND status != 'DECLINED'), 0) AS paid_cashback
 FROM transactions AS t
 GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status;
 

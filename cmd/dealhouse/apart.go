@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/launch"
+)
+
+// This file has the embedded engine in a process of its own (launch-5): an engine that crashes, or does not end, takes
+// nobody with it.
+
+// keep keeps a process that does a task with the engine of a job's folder. ctx ends it.
+func (t task) keep(ctx context.Context, a *app, j launch.Job, listener net.Listener,
+	o launch.KeepOptions) (*launch.Keeper, error) {
+	j.Front = false
+	if err := t.describe(a, &j); err != nil {
+		return nil, err
+	}
+	died := o.Died
+	o.Died = func(cause error) {
+		if died != nil {
+			died(cause)
+		}
+		a.metrics.Warehouse.EngineDied()
+	}
+	return a.launcher().Keep(ctx, j, listener, o), nil
+}
+
+// front serves what the listener gets, through a process that has the engine.
+func (t task) front(ctx context.Context, a *app, j launch.Job, listener net.Listener) error {
+	release, err := chdb.Claim(j.Place.Dir)
+	if err != nil {
+		return fmt.Errorf("opening the embedded warehouse: %w", err)
+	}
+	defer release()
+	inner, remove, err := chdb.ListenApart(j.Place.Dir, true)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	defer func() { _ = inner.Close() }() // nobody is left
+	kept := new(keptEngine)
+	front := chdb.NewFront(j.Place.Dir, kept, t.Serve.options(a))
+	keeping, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	kept.Keeper, err = t.keep(keeping, a, j, inner, launch.KeepOptions{Answers: front.Answers, Died: func(cause error) {
+		ids, n := front.UnderWay()
+		a.log.Error("the engine ended by itself and is started anew", "error", cause, "requests", n, "query_ids", ids)
+	}})
+	if err != nil {
+		return err
+	}
+	if err := kept.Up(ctx); err != nil {
+		end(context.Cause(ctx))
+		return notBegun(errors.Join(kept.Wait(), context.Cause(ctx)))
+	}
+	if t.Serve.Greet {
+		t.Serve.greet(a.stdout, listener.Addr(), t.Database)
+		if err := a.flush(); err != nil {
+			return err
+		}
+	}
+	err = front.Serve(ctx, listener)
+	end(err)
+	_ = kept.Wait() // it ends because it was told to
+	return err
+}
+
+// keptEngine is set once the front that needs it exists.
+type keptEngine struct{ *launch.Keeper }
+
+// notBegun is the error of a process that could not begin. It has said why.
+func notBegun(err error) error {
+	if exit, is := errors.AsType[*launch.ExitError](err); is && exit.Code != 0 {
+		return reported{exit.Code}
+	}
+	return err
+}
+
+// openApart has a process of its own open the embedded warehouse of a daemon, and joins it.
+func (a *app) openApart(database string) func(context.Context, string) (*chdb.Guest, error) {
+	return func(ctx context.Context, dir string) (*chdb.Guest, error) {
+		j, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: a.confinement.Without, Links: true})
+		if err != nil {
+			return nil, err
+		}
+		release, err := chdb.Claim(j.Place.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
+		}
+		listener, remove, err := chdb.ListenApart(j.Place.Dir, false)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		keeping, end := context.WithCancel(context.WithoutCancel(ctx))
+		keeper, err := task{Database: database, Host: true}.keep(keeping, a, j, listener, launch.KeepOptions{
+			Answers: func(ctx context.Context) error {
+				guest, err := chdb.Join(ctx, j.Place.Dir)
+				if err != nil {
+					return err
+				}
+				return guest.Close()
+			},
+			Died: func(cause error) {
+				a.log.Error("the engine ended by itself and is started anew: what it was doing is tried again", "error", cause)
+			},
+		})
+		stop := func() error {
+			remove()
+			end()
+			if keeper != nil {
+				_ = keeper.Wait() // it ends because it was told to
+			}
+			release()
+			return listener.Close()
+		}
+		if err == nil {
+			err = keeper.Up(ctx)
+		}
+		var guest *chdb.Guest
+		if err == nil {
+			guest, err = chdb.Join(ctx, j.Place.Dir)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			_ = stop()
+			return nil, notBegun(err)
+		}
+		if guest.Ended = stop; j.Sandboxed {
+			a.log.Info("the embedded ClickHouse runs in a kernel sandbox: a process of its own that can reach nothing but its folder",
+				"pid", guest.PID())
+		}
+		return guest, nil
+	}
+}
+
+// endStuck ends a process whose engine has a statement that does not end.
+func (a *app) endStuck(s chdb.Stuck) {
+	a.log.Error("a statement does not end although it has to, and the engine cannot be made to: this process ends",
+		"statement", s.Statement, "over", s.Over.String())
+	os.Exit(launch.ExitStuck)
+}

@@ -1,3 +1,0 @@
--- Transactions are stored in the order of their sale from here on. What is stored already is copied into that order
--- when the tables of the streams are made (warehouse, migrate_order.go), which needs no statement of its own. The number
--- is there so that older binaries, which would store them in the old order, refuse to work on.

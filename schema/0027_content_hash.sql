@@ -1,3 +1,0 @@
--- The content of rows has another hash from here on. The hashes of stored rows are computed again when the tables of the
--- streams are made (warehouse, migrate_hash.go), which needs no statement of its own. The number is there so that older
--- binaries, which would compare rows by the old hash, refuse to work on.

@@ -1,0 +1,2 @@
+-- The smallest unit of currency_code, as package finance has it. Nothing is too small where it is not known.
+multiIf(currency_code = '', toDecimal128(0, 4), currency_code IN ('BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'), toDecimal128(1, 4), currency_code IN ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'), toDecimal128('0.001', 4), currency_code IN ('CLF', 'UYW'), toDecimal128('0.0001', 4), toDecimal128('0.01', 4))
