@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -388,6 +389,8 @@ func TestErrorsAreTheUsers(t *testing.T) {
 	}
 }
 
+var progress = regexp.MustCompile(`(?m)^\{"progress":.*\n`)
+
 // TestAnySize: results in the formats that drivers read are streamed, and are one document.
 func TestAnySize(t *testing.T) {
 	t.Parallel()
@@ -410,6 +413,9 @@ func TestAnySize(t *testing.T) {
 			continue
 		}
 		_, want, _ := post(t, whole, sql, v)
+		if strings.HasSuffix(format, "WithProgress") { // how far a query is depends on time
+			got, want = progress.ReplaceAllString(got, ""), progress.ReplaceAllString(want, "")
+		}
 		if status != http.StatusOK || got != want {
 			t.Errorf("%s: %d, %d bytes, want %d: %.300q", format, status, len(got), len(want), got)
 		}

@@ -18,6 +18,8 @@ import (
 
 // layout says where the rows of a piece are, in one format.
 type layout struct {
+	// lead returns how many bytes at the beginning depend on time alone, and are left out; nil: none.
+	lead func(piece []byte) int
 	// head returns how many bytes come before the rows, or -1 if the piece is not as it should be; nil: none.
 	head func(piece []byte) int
 	// tail returns how many bytes come after the rows, which begin at head, or -1; nil: none.
@@ -48,6 +50,19 @@ func lines(n int, csv bool) layout {
 	}}
 }
 
+// progressLines returns the length of the lines that say how far a slow query is: they may come before the columns.
+func progressLines(piece []byte) int {
+	at := 0
+	for bytes.HasPrefix(piece[at:], []byte(`{"progress":`)) {
+		end := bytes.IndexByte(piece[at:], '\n')
+		if end < 0 {
+			return len(piece)
+		}
+		at += end + 1
+	}
+	return at
+}
+
 // layouts are the formats that can be streamed, by their names in lower case with "tsv" for "tabseparated".
 var layouts = func() map[string]layout {
 	all := map[string]layout{
@@ -69,7 +84,9 @@ var layouts = func() map[string]layout {
 		all[name+"withnamesandtypes"] = lines(2, name == "csv")
 	}
 	for _, name := range []string{"jsoneachrow", "jsonstringseachrow", "jsoncompacteachrow", "jsoncompactstringseachrow"} {
-		all[name+"withprogress"] = lines(1, false)
+		progress := lines(1, false)
+		progress.lead = progressLines
+		all[name+"withprogress"] = progress
 	}
 	for _, name := range []string{"json", "jsoncompact", "jsonstrings", "jsoncompactstrings"} {
 		all[name] = layout{head: jsonHead, tail: jsonTail, between: ",\n", telling: true}
@@ -117,6 +134,11 @@ type assembly struct {
 
 // add returns what to pass on of a piece. It may be a part of the piece itself.
 func (a *assembly) add(piece []byte) ([]byte, error) {
+	if a.lead != nil {
+		if piece = piece[a.lead(piece):]; len(piece) == 0 {
+			return nil, nil
+		}
+	}
 	begin, end := 0, len(piece)
 	if a.head != nil {
 		begin = a.head(piece)
