@@ -66,7 +66,7 @@ var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currenc
 
 // sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
 // ones.
-func sumsOf(from, more string) string {
+func sumsOf(from string) string {
 	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
     toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due,
     sale = 1, status_before, status,
@@ -76,7 +76,7 @@ FROM ($from)
 WHERE effective < {to:Int64}
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`,
-		parts{"from": from + more, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
+		parts{"from": from, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
 }
 
 // daysOld is the age of a sale at the end of the month, as a column days.
@@ -85,7 +85,7 @@ const daysOld = "dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, '
 // selectAllChangeSums adds up every change. Parameters: account, and from and to in milliseconds.
 func selectAllChangeSums(closes []Close) string {
 	return sumsOf(sql("SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String}",
-		parts{"effective": effective(closes), "days": daysOld}), "")
+		parts{"effective": effective(closes), "days": daysOld}))
 }
 
 // selectChangeSums adds up the changes of a month, with what the current rows say of all earlier changes. Parameters:
@@ -97,31 +97,5 @@ func selectChangeSums(closes []Close) string {
 		"since": changedSince(closes), "before": changedBefore(closes),
 		"irregular": irregular(), "irregular_member": irregularMember, "members": membersTable, "moves": movesTable,
 		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
-	return sumsOf(sql(`
-    SELECT $columns
-    FROM (SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String} AND cityHash64(id) IN
-    (
-        $before AND cityHash64(id) IN ($since)
-        UNION ALL
-        $irregular
-    ))`, named), sql(`
-    UNION ALL
-    SELECT currency_code, {from:Int64} - 1 AS effective, 0 AS late, $days, sold_at, payout_id IS NULL AS sale,
-        status_before, status, payout_id AS payout_id_before, payout_id,
-        0 AS first_paid, payout_id IS NOT NULL AS listed_before, 1 AS listed, cashback_before, cashback
-    FROM
-    (
-        SELECT id, currency_code, sold_at, payout_id, $pending AS status_before,
-            if(t.status = $confirmed, $confirmed, $pending) AS status, ifNull(t.cashback, 0) AS cashback_before,
-            cashback_before AS cashback
-        FROM $sales AS t
-        WHERE account = {account:String} AND payout_id IS NULL AND t.status != $declined AND cityHash64(id) NOT IN
-            (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
-        UNION ALL
-        SELECT id, currency_code, sold_at, toNullable(payout_id), toString(stamped_status), toString(status), ifNull(stamped_cashback, 0), ifNull(m.cashback, 0)
-        FROM $members AS m FINAL
-        WHERE account = {account:String} AND state = $changed AND NOT $irregular_member AND cityHash64(id) NOT IN
-            (SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids))
-    )
-    WHERE cityHash64(id) NOT IN ($since)`, named))
+	return sumsOf("\n" + sqlFile("changes_since", named))
 }

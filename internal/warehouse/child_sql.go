@@ -23,22 +23,7 @@ func (x script) createChildDelta() string {
 // that was read before the stored one keeps its time of reading, and so does not replace it. A stored time of reading
 // that is in the future came from a clock that was wrong, and does not count.
 func (x script) insertChildHashes(c Changes) string {
-	return x.render(`INSERT INTO $child_hashes_delta (account, $key, hash, _version, _run_id)
-SELECT {account:String}, s.$key, s.hash,
-    if(s.read > l._version OR l._version > {latest:UInt64}, greatest(s.read, l._version + 1), s.read), {run:UUID}
-FROM
-(
-    SELECT $key, $hash AS hash, toUInt64(_fetched) AS read
-    FROM $lists
-    WHERE run_id = {run:UUID} AND _entries != ''
-) AS s
-LEFT JOIN
-(
-    SELECT $key, hash, _version
-    FROM $child_hashes FINAL
-    WHERE account = {account:String} AND $key IN (SELECT $key FROM $staging WHERE run_id = {run:UUID})
-) AS l ON s.$key = l.$key
-WHERE l._version = 0 OR s.hash != l.hash`, parts{"hash": hashOfEntries(x.Stream.Child), "lists": x.stagedLists(c)})
+	return x.sqlFile("insert_child_hashes", parts{"hash": hashOfEntries(x.Stream.Child), "lists": x.stagedLists(c)})
 }
 
 // stagedLists returns the source of the staged lists, one of each record: that of the row which is loaded of it. FINAL
@@ -78,25 +63,8 @@ func (x script) insertChildDelta(c Changes) string {
 	}
 	day := childKeyField(x.Stream.Child)
 	lists := x.render("SELECT $key FROM $child_hashes_delta", nil)
-	return x.render(`INSERT INTO $child_delta (account, $child_key, $stored, synced_at, _version, _run_id)
-SELECT {account:String}, s.$key, ${day}_read, $read, $merged_at, greatest(s.read, l._version + 1), {run:UUID}
-FROM
-(
-    SELECT $key, $staged_day AS ${day}_read, $staged, read
-    FROM
-    (
-        $unpacked
-    )
-) AS s
-LEFT JOIN
-(
-    SELECT $child_key, $stored, _version
-    FROM $child_latest FINAL
-    WHERE account = {account:String} AND $key IN ($lists)
-) AS l
-ON s.$key = l.$key AND s.${day}_read = l.$day
-WHERE l._version = 0 OR (s.read > l._version OR l._version > {latest:UInt64}) AND ($differ)`, parts{
-		"day": fields[day].Column, "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "),
+	return x.sqlFile("insert_child_delta", parts{
+		"day": fields[day].Column, "day_read": fields[day].Column + "_read", "staged_day": fromWire(fields, day), "stored": strings.Join(stored, ", "),
 		"read":   strings.Join(read, ", "),
 		"staged": strings.Join(staged, ", "), "differ": strings.Join(differ, " OR "), "lists": lists,
 		"unpacked": x.unpacked(c, lists),

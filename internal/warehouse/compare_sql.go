@@ -61,21 +61,7 @@ func (x script) insertChanges(scope Scope, ahead bool) string {
 	if x.Stream.OrderedBy != "" {
 		position, where = ", position, moved", ",\n    l."+x.Stream.OrderedBy+", moved"
 	}
-	return x.render(`INSERT INTO $changes ($key, change, version$position)
-WITH
-    $compared
-SELECT if(s._version = 0, l.$key, s.$key),
-    multiIf(s._version = 0, $delete, l._version = 0 OR l._deleted, $insert, newer, $update, $older),
-    if(s._version = 0, greatest(bitOr($upstream, toUInt128({started:UInt64})), l._version + 1), s_version)$where
-FROM
-(
-    $staged
-) AS s
-$join
-(
-    $current
-) AS l ON s.$key = l.$key
-WHERE $chosen`, parts{
+	return x.sqlFile("insert_changes", parts{
 		"compared": joined(compared(x.Stream, scope == Whole || x.Present)), "staged": x.comparedRows(ahead), "join": join,
 		"current":  x.currentRows(scope),
 		"position": position, "where": where, "upstream": upstreamPart("l._version"), "chosen": x.chosenChanges(scope),

@@ -112,20 +112,7 @@ func createHistory(s *catalog.Stream) string {
 		column{"valid_to", "Nullable(DateTime64(3, 'UTC'))",
 			"When the next version, or the row's deletion, became visible; NULL while it is current [UTC]"})
 	return createViewAs(s.Name+"_history", cols, "Every version of "+s.Name+" that was ever loaded",
-		sql(`SELECT $columns, synced_at AS valid_from, valid_to
-FROM
-(
-    SELECT *, leadInFrame(toNullable(synced_at)) OVER ($versions ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS valid_to
-    FROM
-    (
-        SELECT $columns, _hash, _version, _deleted,
-            row_number() OVER w AS _n, lagInFrame(_hash) OVER w AS _hash_before, lagInFrame(_deleted) OVER w AS _deleted_before
-        FROM $table
-        WINDOW w AS ($versions ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-    )
-    WHERE _n = 1 OR _hash != _hash_before OR _deleted != _deleted_before
-)
-WHERE _deleted = 0`, parts{
+		sqlFile("select_history", parts{
 			"columns": joinNames(viewColumns(s)), "table": versionsTable(s),
 			"versions": "PARTITION BY account, " + keyNames(s) + " ORDER BY _version",
 		}))

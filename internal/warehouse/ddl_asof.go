@@ -22,22 +22,6 @@ func createAsOf(s *catalog.Stream) string {
 	}
 	return createViewAs(asOfView(s), viewColumns(s),
 		"The rows of "+s.Name+" as they were at the time `at`",
-		sql(`SELECT $columns
-FROM $latest FINAL
-WHERE _deleted = 0 AND synced_at <= $at
-UNION ALL
-SELECT $columns
-FROM
-(
-    SELECT $columns, _deleted
-    FROM $versions
-    WHERE synced_at <= $at AND (account, $key) GLOBAL IN
-    (
-        SELECT account, $key FROM $latest FINAL WHERE synced_at > $at$marks
-    )
-    ORDER BY _version DESC, _deleted DESC
-    LIMIT 1 BY account, $key
-)
-WHERE _deleted = 0`, parts{"columns": joinNames(viewColumns(s)), "latest": latestTable(s), "versions": versionsTable(s),
+		sqlFile("select_as_of", parts{"columns": joinNames(viewColumns(s)), "latest": latestTable(s), "versions": versionsTable(s),
 			"key": keyNames(s), "marks": marks, "at": "{at:DateTime64(3, 'UTC')}"}))
 }

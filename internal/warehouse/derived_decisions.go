@@ -7,22 +7,7 @@ import (
 // decidedTable has the times at which sales were decided.
 var decidedTable = catalog.Transactions().Name + "_decided"
 
-var createDecisions = sql(`CREATE TABLE IF NOT EXISTS $table
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    id UUID COMMENT 'Transaction identifier',
-    retailer_id Nullable(UUID) COMMENT 'Retailer of the transaction',
-    currency_code LowCardinality(String) COMMENT 'Currency of the transaction',
-    clicked_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Click time',
-    sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the sale',
-    confirmed_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become CONFIRMED',
-    declined_at Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was seen to become DECLINED',
-    version UInt128 COMMENT 'Newest version of the transaction that this takes into account: the highest wins',
-    _run_id UUID COMMENT 'Run that loaded the newest version of the transaction'
-)
-ENGINE = ReplacingMergeTree(version)
-ORDER BY (account, id)
-COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions'`,
+var createDecisions = sqlFile("create_decisions",
 	parts{"table": decidedTable})
 
 // decisions returns the table of when transactions were decided. This follows from all versions of a transaction, so a
@@ -62,27 +47,7 @@ func decisionParts(more parts) parts {
 // those in the delta. Each time is that of the earliest version with the status. The stored versions or the delta may
 // lack such a version.
 func (x script) insertDecisions(delta string) string {
-	return x.render(`INSERT INTO $decisions ($columns)
-WITH
-    if(d.status = $pending, d.updated_at, NULL) AS d_pending,
-    if(d.status = $confirmed, d.updated_at, NULL) AS d_confirmed,
-    if(d.status = $declined, d.updated_at, NULL) AS d_declined,
-    coalesce(least(v.pending, d_pending), v.pending, d_pending) AS first_pending,
-    coalesce(least(v.confirmed, d_confirmed), v.confirmed, d_confirmed) AS first_confirmed,
-    coalesce(least(v.declined, d_declined), v.declined, d_declined) AS first_declined
-SELECT {account:String}, d.id, d.retailer_id, d.currency_code, d.clicked_at, d.sold_at,
-    if(first_confirmed > first_pending AND d._deleted = 0, first_confirmed, NULL),
-    if(first_declined > first_pending AND d._deleted = 0, first_declined, NULL), d._version, {run:UUID}
-FROM $delta AS d
-INNER JOIN
-(
-    SELECT id, minIf(updated_at, status = $pending) AS pending, minIf(updated_at, status = $confirmed) AS confirmed,
-        minIf(updated_at, status = $declined) AS declined
-    FROM $versions
-    WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
-    GROUP BY id
-) AS v ON d.id = v.id
-WHERE first_confirmed > first_pending OR first_declined > first_pending`, decisionParts(parts{"decisions": delta}))
+	return x.sqlFile("insert_decisions", decisionParts(parts{"decisions": delta}))
 }
 
 // insertAllDecisions computes the decisions of all transactions of an account, from all their versions. If the newest

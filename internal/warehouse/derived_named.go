@@ -15,18 +15,7 @@ func namedTable(s *catalog.Stream) string { return s.Name + "_named" }
 func namedBy(s *catalog.Stream) derived {
 	return derived{
 		table: namedTable(s),
-		create: sql(`CREATE TABLE IF NOT EXISTS $table
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration',
-    stream LowCardinality(String) COMMENT 'Stream of the record that is named',
-    key String COMMENT 'Key of the record that is named',
-    newest SimpleAggregateFunction(max, Nullable(DateTime64(3, 'UTC'))) COMMENT 'Latest updatedAt of what names it',
-    named_at SimpleAggregateFunction(min, DateTime64(3, 'UTC')) COMMENT 'When the first that names it was loaded',
-    _run_id SimpleAggregateFunction(anyLast, UUID) COMMENT 'A run that loaded such a row'
-)
-ENGINE = AggregatingMergeTree
-ORDER BY (account, stream, key)
-COMMENT 'Which records of other streams are named by $stream, in any of their versions'`,
+		create: sqlFile("create_named",
 			parts{"table": namedTable(s), "stream": s.Name}),
 		fill: func(x script, delta string, first bool) []string {
 			if first {

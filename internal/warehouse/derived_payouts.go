@@ -110,40 +110,7 @@ func (t keyed) changedMembers(x script, delta string) string {
 	for _, c := range memberValues {
 		stamped = append(stamped, c.name)
 	}
-	return t.inserted(delta) + x.render(`WITH
-    m.known AND n._deleted = 0 AND ifNull(n.payout_id = m.payout_id, 0) AND ifNull(n.updated_at = m.stamped_at, 0)
-        AND (m.stamped_order_value IS NULL OR m.stamped_cashback IS NULL) AND n.order_value IS NOT NULL AND n.cashback IS NOT NULL AS completed,
-    if(completed, n.status, m.stamped_status) AS as_status,
-    if(completed, n.order_value, m.stamped_order_value) AS as_order_value,
-    if(completed, n.cashback, m.stamped_cashback) AS as_cashback,
-    m.known AND o.known AND o._deleted = n._deleted AND o.status = n.status AND ifNull(o.payout_id = n.payout_id, o.payout_id IS NULL AND n.payout_id IS NULL)
-        AND ifNull(o.order_value, 0) = ifNull(n.order_value, 0) AND ifNull(o.cashback, 0) = ifNull(n.cashback, 0) AS stands
-SELECT {account:String}, m.payout_id, n.id, n.sold_at, n.retailer_name, if(completed, n.currency_code, m.currency_code), $state,
-    as_status, as_order_value, as_cashback, m.stamped_at, if(completed, n.synced_at, m.stamped_seen_at),
-    multiIf(completed, 0, m.known, m.stamped_is_first_known, NOT o.known),
-    n.status, n.order_value, n.cashback, n.payout_id, n.currency_code, n.updated_at,
-    if(stands, m.turned_at, n.updated_at), if(stands, m.turned_seen_at, n.synced_at), $next, {run:UUID}
-FROM
-(
-    SELECT * FROM
-    (
-        -- An amount that was not readable at first, and was read later from the same updatedAt, was there when it was stamped.
-        SELECT payout_id, id, $stamped, true AS known, version AS stored
-        FROM $table FINAL
-        WHERE account = {account:String} AND state != '' AND (payout_id, id) IN
-        (
-            SELECT assumeNotNull(payout_id), id FROM $changed WHERE sign = -1 AND payout_id IS NOT NULL
-            UNION ALL
-            SELECT arrayJoin(payout_ids), id FROM $moved FINAL WHERE account = {account:String} AND id IN (SELECT id FROM $delta)
-        )
-        UNION ALL
-        SELECT *, false, 0 FROM ($new)
-    )
-    ORDER BY known DESC
-    LIMIT 1 BY payout_id, id
-) AS m
-INNER JOIN (SELECT * FROM $changed WHERE sign = 1) AS n ON m.id = n.id
-LEFT JOIN (SELECT *, true AS known FROM $changed WHERE sign = -1) AS o ON m.id = o.id`, parts{
+	return t.inserted(delta) + x.sqlFile("changed_members", parts{
 		"table": t.table, "moved": movesTable, "stamped": strings.Join(stamped, ", "), "next": versionAfter("m.stored"),
 		"state": memberState("as_status", "as_order_value", "as_cashback", "n", "m.payout_id"),
 		"new": stampedRows(x.names["changed"], "sign = 1 AND transactions.payout_id IS NOT NULL AND _deleted = 0",
@@ -160,44 +127,11 @@ func (x script) wholeMembers() string {
 	versions := x.render("SELECT * FROM $versions WHERE account = {account:String}", nil)
 	// The maximum of this number is of the newest change upstream. It is odd if a version of that change
 	// carries no payoutId.
-	changed := sql(`SELECT key FROM
-    (
-        SELECT cityHash64(id) AS key, payout_id IS NULL AS bare, toUInt64(bitShiftRight(_version, 64)) AS changed_at FROM ($versions)
-    )
-    GROUP BY key HAVING sum(NOT bare) > 1 OR sum(NOT bare) = 1 AND max(2 * changed_at + bare) % 2 = 1`,
+	changed := sqlFile("changed_payout_keys",
 		parts{"versions": versions})
 	once := stampedRows("("+versions+")", "transactions.payout_id IS NOT NULL AND _deleted = 0 AND cityHash64(id) NOT IN ("+changed+")",
 		"cityHash64(id) NOT IN (SELECT cityHash64(id) FROM ("+versions+") WHERE payout_id IS NULL)")
-	return once + sql(`
-UNION ALL
-SELECT assumeNotNull(payout) AS payout_id, id, last.sold_at, last.retailer_name, stamped.currency_code, $state,
-    stamped.status, stamped.order_value, stamped.cashback, stamped.updated_at, stamped.synced_at, stamped.version = versions[1].version,
-    last.status, last.order_value, last.cashback, last.payout_id, last.currency_code, last.updated_at, turn.updated_at, turn.synced_at
-FROM
-(
-    SELECT id, payout, versions, last, turn, arrayFirst(v -> v.payout_id = payout, carrying) AS first,
-        arrayFilter(v -> ifNull(v.payout_id = payout AND v.updated_at = first.updated_at, 0)
-            AND v.order_value IS NOT NULL AND v.cashback IS NOT NULL, carrying) AS complete,
-        if(empty(complete), first, complete[1]) AS stamped
-    FROM
-    (
-        SELECT id,
-            arraySort(v -> v.version, groupArray(CAST((_version, payout_id, status, order_value, cashback,
-                currency_code, updated_at, synced_at, _deleted, sold_at, retailer_name),
-                'Tuple(version UInt128, payout_id Nullable(Int64), status String, order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)),
-                currency_code String, updated_at Nullable(DateTime64(3, ''UTC'')), synced_at DateTime64(3, ''UTC''),
-                _deleted UInt8, sold_at Nullable(DateTime64(3, ''UTC'')),
-                retailer_name String)'))) AS versions,
-            versions[-1] AS last,
-            versions[arrayLastIndex(v -> v._deleted != last._deleted OR v.status != last.status OR (v.payout_id IS DISTINCT FROM last.payout_id)
-                OR ifNull(v.order_value, 0) != ifNull(last.order_value, 0) OR ifNull(v.cashback, 0) != ifNull(last.cashback, 0), versions) + 1] AS turn,
-            arrayFilter(v -> v.payout_id IS NOT NULL AND v._deleted = 0, versions) AS carrying
-        FROM ($versions)
-        WHERE cityHash64(id) IN ($changed)
-        GROUP BY id
-    )
-    ARRAY JOIN arrayDistinct(arrayMap(v -> v.payout_id, carrying)) AS payout
-)`, parts{"versions": versions, "changed": changed,
+	return once + "\nUNION ALL\n" + sqlFile("members_again", parts{"versions": versions, "changed": changed,
 		"state": memberState("stamped.status", "stamped.order_value", "stamped.cashback", "last", "payout")})
 }
 

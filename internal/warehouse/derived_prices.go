@@ -52,18 +52,7 @@ func (x script) moving(entries string) string {
 
 // priceChanges selects the changes of price among entries that have a price.
 func (x script) priceChanges(entries string) string {
-	return x.render(`
-    SELECT day, $key, currency_code, assumeNotNull(price) AS price, assumeNotNull(before.1) AS previous_day,
-        assumeNotNull(before.2) AS previous_price, views, before.3 AS previous_views
-    FROM
-    (
-        SELECT day, $key, currency_code, price, views,
-            lagInFrame((toNullable(day), price, views)) OVER
-                (PARTITION BY account, $key, currency_code ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
-        FROM $entries
-    )
-    WHERE before.2 IS NOT NULL AND before.2 != price
-`, parts{"entries": entries})
+	return "\n" + x.sqlFile("price_changes", parts{"entries": entries}) + "\n"
 }
 
 // onlyAppends is a condition on all entries of a product, the fresh ones of the run and the stored ones. It is true if
@@ -101,17 +90,7 @@ func (t keyed) changedPrices(x script, delta string) string {
 		values = append(values, c.name)
 		becomes = append(becomes, "anyIf(r."+c.name+", becomes)")
 	}
-	return t.inserted(delta) + x.render(`SELECT {account:String}, day, $key, $becomes, $next, {run:UUID}
-FROM
-(
-    SELECT $columns, true AS becomes, toUInt64(0) AS stored FROM ($changes)
-    UNION ALL
-    SELECT $columns, false, version
-    FROM $table FINAL
-    WHERE account = {account:String} AND NOT ($nothing) AND $altered
-) AS r
-GROUP BY day, $key
-HAVING count() = 1 OR uniqExact(tuple($values)) = 2`, parts{
+	return t.inserted(delta) + x.sqlFile("changed_prices", parts{
 		"becomes": strings.Join(becomes, ", "), "values": strings.Join(values, ", "), "columns": t.columns(),
 		"changes": x.priceChanges(entries), "next": versionAfter("max(stored)"), "table": t.table, "nothing": t.nothing,
 		"altered": altered,

@@ -20,30 +20,9 @@ var ErrSchemaOld = errors.New("the schema of the warehouse is older than this bi
 // ErrSchemaNew says that a newer binary has already changed the warehouse.
 var ErrSchemaNew = errors.New("the schema of the warehouse is newer than this binary: use the newer dealhouse")
 
-const createMigrations = `CREATE TABLE IF NOT EXISTS schema_migrations_log
-(
-    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
-    name String COMMENT 'Name of the file',
-    checksum String COMMENT 'SHA-256 of what was applied',
-    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
-    tables String COMMENT 'SHA-256 of the definitions of the tables of the streams, without their comments; empty for files',
-    views String COMMENT 'SHA-256 of the definitions that the views then had in the warehouse; empty: not known',
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'By the clock of the warehouse'
-)
-ENGINE = ReplacingMergeTree(applied_at)
-ORDER BY version
-COMMENT 'The storage behind schema_migrations'`
+var createMigrations = sqlFile("create_migrations", nil)
 
-const createMigrationsView = `CREATE OR REPLACE VIEW schema_migrations
-(
-    version UInt32 COMMENT 'Number of the file in schema/; 0 stands for the tables of the streams and all views',
-    name String COMMENT 'Name of the file',
-    checksum String COMMENT 'SHA-256 of what was applied',
-    generation UInt32 COMMENT 'Of the tables of the streams and all views: the higher is the newer; 0 for files',
-    applied_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse'
-)
-AS SELECT version, name, checksum, generation, applied_at FROM schema_migrations_log FINAL
-COMMENT 'What has been applied to this database'`
+var createMigrationsView = sqlFile("create_migrations_view", nil)
 
 // ErrSchemaEarlier says that the warehouse is one of before the first release, whose tables this binary does not know.
 var ErrSchemaEarlier = errors.New("the warehouse was made by a version of dealhouse from before its first release: give warehouse.database another name, and load everything again")

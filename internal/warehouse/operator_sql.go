@@ -32,16 +32,7 @@ LIMIT 1 BY account, stream, action IN ($pausing)`, parts{
 // selectGuardedRuns reads, for each stream, the last run that reached the guard. Most streams were never stopped by it,
 // and their runs are not read.
 func selectGuardedRuns() string {
-	return sql(`SELECT account, stream, last.1, last.2, last.3, last.5 FROM
-(
-    SELECT account, stream, argMax((run_id, started_at, mode, outcome, would_delete), (started_at, run_id)) AS last FROM sync_runs
-    WHERE ({account:String} = '' OR account = {account:String} AND stream = {stream:String})
-        AND (account, stream) IN (SELECT account, stream FROM sync_runs_log WHERE outcome = $guarded)
-        AND (outcome = $success OR outcome = $guarded AND would_delete > 0) AND $whole AND $not_ahead
-    GROUP BY account, stream
-)
-WHERE last.4 = $guarded
-ORDER BY account, stream`, parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded),
+	return sqlFile("select_guarded_runs", parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded),
 		"whole": wholeModes, "not_ahead": notAhead})
 }
 

@@ -35,17 +35,7 @@ func selectPayouts(where string) string {
 		}
 		return strings.Join(list, ", ")
 	}
-	return sql(`SELECT account, payout_id, start_date, end_date, verdict, mismatches, currencies, mixed_currency = 1,
-    altered = 1, altered_columns, altered_before, altered_after,
-    altered_at, first_seen_at, complete_to, transactions_reported, transactions_loaded, transactions_changed, transactions_moved, transactions_gone,
-    transactions_late, at_stake, $at_stake,
-    $reported,
-    $stamped,
-    $now,
-    $difference
-FROM payout_reconciliation
-WHERE $where
-ORDER BY account, payout_id DESC`, parts{
+	return sqlFile("select_payouts", parts{
 		"where": where, "at_stake": "at_stake_" + strings.Join(StakeStates(), ", at_stake_"),
 		"reported": totals("", ""), "stamped": totals("stamped_", ""), "now": totals("now_", ""),
 		"difference": totals("", "_difference"),
@@ -99,20 +89,7 @@ GROUP BY payout_id, currency_code ORDER BY payout_id, currency_code`,
 // asked for. Like payout_reconciliation, it divides the time into quarters of an hour. If less than half of the
 // transactions are from the first two quarters, it is not known when the payout was made.
 func selectPayoutExceptions(of PayoutsToRead) string {
-	return sql(`SELECT $columns, unseen = 1
-FROM
-(
-    SELECT *, ifNull($quarter > first_quarter + 1, 0) OR NOT made_known AND stamped_is_first_known = 1 AS unseen
-    FROM payout_transactions
-    INNER JOIN
-    (
-        SELECT payout_id, min($quarter) AS first_quarter, ifNull(quantileExactLow(0.5)($quarter) <= min($quarter) + 1, 0) AS made_known
-        FROM payout_transactions WHERE account = {account:String} AND payout_id IN ($ids) GROUP BY payout_id
-    ) AS q USING (payout_id)
-    WHERE account = {account:String} AND payout_id IN ($ids)
-)
-WHERE at_stake != 0 OR unseen AND payout_id IN ($unseen) OR payout_id IN ($first) AND stamped_is_first_known = 1
-ORDER BY payout_id, abs(at_stake) DESC, id`, parts{
+	return sqlFile("select_payout_exceptions", parts{
 		"columns": payoutTransactionColumns, "quarter": "intDiv(toUnixTimestamp64Milli(stamped_at), 900000)",
 		"ids": numbers(of.Payouts), "unseen": numbers(of.Unseen), "first": numbers(of.First),
 	})

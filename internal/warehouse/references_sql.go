@@ -21,25 +21,7 @@ func selectUnknownReferences(from *catalog.Stream, to []*catalog.Stream) string 
 	if len(names) == 0 {
 		return ""
 	}
-	return sql(`SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
-FROM $named AS n
-WHERE account = {account:String} AND n.stream IN
-    (
-        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ($streams) AND outcome = $success AND $whole
-    )
-    AND (stream, id) NOT IN
-    (
-        $known
-    )
-    AND (stream, id) NOT IN
-    (
-        SELECT stream, id FROM reference_misses_log
-        WHERE account = {account:String} AND asked_at > now64(3) - toIntervalMillisecond({retry:Int64})
-            AND asked_at <= now64(3) + toIntervalMillisecond($tolerance)
-    )
-GROUP BY stream, id
-ORDER BY (stream, id) IN (SELECT stream, id FROM reference_misses_log WHERE account = {account:String}), max(n.newest) DESC, id
-LIMIT {limit:UInt64}`, parts{
+	return sqlFile("select_unknown_references", parts{
 		"named": namedTable(from), "streams": words(names), "known": strings.Join(known, "\n        UNION ALL "),
 		"tolerance": fmt.Sprint(clockTolerance.Milliseconds()), "success": quote(OutcomeSuccess), "whole": wholeLooks,
 	})

@@ -18,22 +18,7 @@ FROM rejects_log WHERE account = {account:String} AND stream = {stream:String}`
 
 // insertCounted counts the readings of earlier runs. If only a part of a tuple is read, FINAL does not merge it, so the
 // rows are grouped.
-var insertCounted = sql(`INSERT INTO rejects_log (account, stream, key, field, reason, raw_hash, raw, first_seen_at,
-    seen_at, last, published, counted, times, settled)
-SELECT account, stream, key, field, reason, raw_hash, raw, first_seen_at, seen_at, last,
-    if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE $mine AND $published), last, published),
-    last.version,
-    times + if(last.run_id IN (SELECT run_id FROM sync_runs_log FINAL WHERE $mine AND mode = $retry), 0, 1),
-    settled
-FROM
-(
-    SELECT account, stream, key, field, reason, raw_hash, max(raw) AS raw, min(first_seen_at) AS first_seen_at, max(seen_at) AS seen_at,
-        max(last) AS last, max(published) AS published, max(counted) AS counted, max(times) AS times, max(settled) AS settled
-    FROM rejects_log
-    WHERE $mine
-    GROUP BY account, stream, key, field, reason, raw_hash
-)
-WHERE last.version > counted AND last.run_id != {run:UUID}`,
+var insertCounted = sqlFile("insert_counted",
 	parts{"mine": "account = {account:String} AND stream = {stream:String}", "published": publishedSomething,
 		"retry": quote(ModeRetry)})
 
@@ -94,26 +79,7 @@ func (x script) selectCandidates(all bool) string {
 	if i := x.Stream.VersionField(); i >= 0 {
 		same, updated = "l.updated = r.updated", "ifNull(toUnixTimestamp64Milli("+x.Stream.Fields[i].Column+"), 0)"
 	}
-	return x.render(`SELECT r.run_id, r.page, r.key, r.field, r.reason, r.raw, r.read, r.updated, r.hash, l.record, l.read,
-    l.record != '' AND (l.run = r.run_id AND l.read = r.read OR l.read < r.read AND $same OR u.whole AND l.run != r.run_id AND l.read < u.began)
-FROM
-(
-    SELECT run_id, page, key, field, reason, raw, toUnixTimestamp64Micro(read_at) AS read,
-        ifNull(toUnixTimestamp64Milli(record_updated_at), 0) AS updated, sipHash128(raw) AS hash
-    $open$chosen
-) AS r
-LEFT JOIN
-(
-    SELECT toString($key) AS key, $record AS record, _run_id AS run, toInt64(bitAnd(_version, $read_part)) AS read, $updated AS updated
-    FROM $latest FINAL
-    WHERE account = {account:String} AND _deleted = 0 AND $key IN (SELECT $cast FROM ($matching))
-) AS l ON l.key = r.key AND r.field != ''
-LEFT JOIN
-(
-    SELECT run_id, $whole AS whole, toUnixTimestamp64Micro(toDateTime64(started_at, 6, 'UTC')) AS began FROM sync_runs_log FINAL
-) AS u ON u.run_id = r.run_id
-ORDER BY r.field != '', r.key, r.read, r.run_id, r.page, r.field
-SETTINGS join_use_nulls = 0`, parts{
+	return x.sqlFile("select_candidates", parts{
 		"same": same, "open": open, "chosen": chosen, "record": recordJSON(x.Stream), "updated": updated, "cast": cast,
 		"matching": matching, "whole": wholeModes,
 	})

@@ -10,18 +10,7 @@ import (
 // neededRuns selects the runs that must stay: the first and the last of each kind, from which the state of a stream
 // follows; those since the last success, which are counted; those under way; those that a state names; and those in
 // which rejects were read.
-var neededRuns = sql(`SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS run_id
-    FROM sync_runs_log FINAL
-    GROUP BY account, stream, mode, outcome, isNull(watermark)
-    UNION ALL
-    SELECT r.run_id FROM sync_runs_log AS r FINAL
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE $fresh AND $succeeded GROUP BY account, stream) AS good
-        ON good.account = r.account AND good.stream = r.stream
-    WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = $running
-    UNION ALL
-    SELECT toUUIDOrZero(JSONExtractString(value, 'run_id')) FROM sync_state
-    UNION ALL
-    SELECT arrayJoin([last.run_id, published.run_id]) FROM rejects_log`,
+var neededRuns = sqlFile("needed_runs",
 	parts{"fresh": freshLooks, "succeeded": succeeded, "running": quote(OutcomeRunning)})
 
 // selectOldRuns selects the streams with runs that began before a time and are not needed. It counts these runs, and
@@ -59,18 +48,7 @@ const (
 
 // selectOldRejects selects rejects of transactions that are settled and were last met before a time. Those of other
 // streams have a TTL. Parameters: before, in milliseconds, and limit.
-var selectOldRejects = sql(`SELECT $id AS id FROM
-(
-    SELECT account, stream, key, field, reason, raw_hash FROM rejects_log
-    WHERE stream = $stream GROUP BY account, stream, key, field, reason, raw_hash
-    HAVING max(written_at) < toDateTime(intDiv({before:Int64}, 1000), 'UTC')
-)
-WHERE (account, stream, key, field, reason, raw_hash) IN
-(
-    SELECT account, stream, key, field, reason, sipHash128(raw) FROM rejected_records
-    WHERE stream = $stream AND state != $open
-)
-ORDER BY id LIMIT {limit:UInt64}`, parts{"id": rejectID, "stream": quote(catalog.Transactions().Name),
+var selectOldRejects = sqlFile("select_old_rejects", parts{"id": rejectID, "stream": quote(catalog.Transactions().Name),
 	"open": quote(string(RejectOpen))})
 
 // deleteRejects removes rejects by their ids, unless one was met again meanwhile.
@@ -117,24 +95,8 @@ func versionID(s *catalog.Stream) string {
 // version stays as well, which may be a deletion. The oldest are removed first: of A, B and A again, the first A never
 // comes directly before the last. Parameters: before, in milliseconds, and limit.
 func selectOldVersions(s *catalog.Stream) string {
-	return sql(`SELECT $id AS id FROM
-(
-    SELECT *, max(if($old, _nth, 0)) OVER (PARTITION BY account, $key) AS _in_force FROM
-    (
-        SELECT account, $key, _version, synced_at, sum(_starts) OVER ($versions) AS _nth FROM
-        (
-            SELECT account, $key, _version, synced_at,
-                row_number() OVER w = 1 OR _hash != lagInFrame(_hash) OVER w OR _deleted != lagInFrame(_deleted) OVER w AS _starts
-            FROM $table
-            WHERE (account, $key) IN (SELECT account, $key FROM $table WHERE $old GROUP BY account, $key HAVING count() > 1)
-                AND account NOT IN (SELECT account FROM sync_state WHERE stream = '$stream' AND startsWith(name, $intent))
-            WINDOW w AS ($versions)
-        )
-    )
-)
-WHERE $old AND _nth < _in_force
-ORDER BY _nth, id LIMIT {limit:UInt64}`, parts{
-		"id": versionID(s), "key": keyNames(s), "stream": s.Name, "table": versionsTable(s),
+	return sqlFile("select_old_versions", parts{
+		"id": versionID(s), "key": keyNames(s), "stream": quote(s.Name), "table": versionsTable(s),
 		"intent": quote(stateIntent + ":"),
 		"old":    "synced_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')",
 		"versions": "PARTITION BY account, " + keyNames(s) +

@@ -37,6 +37,11 @@ func (d dialect) script(r Run) script {
 // render fills in the names of the run's tables, and more.
 func (x script) render(text string, more parts) string { return sql(text, x.names.with(more)) }
 
+// sqlFile does the same for a statement of a file.
+func (x script) sqlFile(name string, more parts) string {
+	return sqlFile(name, x.names.with(more))
+}
+
 // Values of the column change of a table of changes.
 const (
 	changeInsert = 1

@@ -87,16 +87,7 @@ WHERE stream = {stream:String} AND name != $watermark
 
 // selectStagedRuns selects the runs that have a staging partition or a table of their own.
 func selectStagedRuns(d dialect) string {
-	return sql(`SELECT DISTINCT id FROM
-(
-    SELECT toString(toUUIDOrZero(partition)) AS id
-    FROM system.parts
-    WHERE active AND database = currentDatabase() AND table = {staging:String}
-    UNION ALL
-    SELECT toString(toUUIDOrZero(replaceRegexpOne(extract(name, '_([0-9a-f]{32})${end}'), '^(.{8})(.{4})(.{4})(.{4})(.{12})${end}', '\\1-\\2-\\3-\\4-\\5')))
-    FROM system.tables
-    WHERE database = $database AND arrayExists(prefix -> startsWith(name, prefix), {prefixes:Array(String)})
-) WHERE id != '00000000-0000-0000-0000-000000000000'`, parts{"database": d.runDatabase(), "end": "$"})
+	return sqlFile("select_staged_runs", parts{"database": d.runDatabase(), "end": "$"})
 }
 
 // insertInto is the statement of a block of rows.
