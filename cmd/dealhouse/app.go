@@ -16,10 +16,9 @@ import (
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
 	"dealhouse/internal/launch"
-	"dealhouse/internal/output"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 )
 
 // app is what every command is given: the only place where the parts of the program meet. Commands keep what is theirs.
@@ -27,10 +26,10 @@ type app struct {
 	program string // how the user called the program; repeated in advice on what to type next
 	env     []string
 	stdin   io.Reader
-	stdout  io.Writer       // makes control characters in the output visible
-	flush   func() error    // writes what stdout has buffered
-	screen  io.Writer       // stdout without that filter, for progress bars
-	console *output.Console // stderr
+	stdout  io.Writer     // makes control characters in the output visible
+	flush   func() error  // writes what stdout has buffered
+	screen  io.Writer     // stdout without that filter, for progress bars
+	console *term.Console // stderr
 	log     *slog.Logger
 	// become replaces this process by another one of this program, or fails. It is nil if the process may not be
 	// replaced.
@@ -65,15 +64,15 @@ func standardWaits() waits {
 }
 
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {
-	out := visible.NewWriter(stdout)
+	out := term.NewWriter(stdout)
 	a := &app{
 		program: program(args), env: env, stdin: stdin, stdout: out, flush: out.Flush, screen: stdout,
-		console:   output.NewConsole(stderr),
+		console:   term.NewConsole(stderr),
 		logFormat: choice[string]{"text", []string{"text", "json"}},
 		logLevel:  choice[string]{"info", []string{"debug", "info", "warn", "error"}},
 		waits:     standardWaits(), release: func() {},
 	}
-	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: output.Clip}))
+	a.log = slog.New(slog.NewTextHandler(a.console, &slog.HandlerOptions{ReplaceAttr: term.ClipAttr}))
 	return a
 }
 
@@ -99,8 +98,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 // fitTables makes tables as narrow as the terminal that they are printed on. What goes into a pipe or a file stays
 // whole.
 func (a *app) fitTables() {
-	if !a.wide && output.IsTerminal(a.screen) {
-		a.stdout = output.Screen{Writer: a.stdout, Width: output.WidthOf(a.screen)}
+	if !a.wide && term.IsTerminal(a.screen) {
+		a.stdout = term.Screen{Writer: a.stdout, Width: term.WidthOf(a.screen)}
 	}
 }
 
@@ -110,7 +109,7 @@ func (a *app) startLogging() error {
 	if err := level.UnmarshalText([]byte(a.logLevel.value)); err != nil {
 		return usagef("--log-level: %w", err)
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: output.Clip}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: term.ClipAttr}
 	a.log = slog.New(slog.NewTextHandler(a.console, options))
 	if a.logFormat.value == "json" {
 		a.log = slog.New(slog.NewJSONHandler(a.console, options))
@@ -189,7 +188,7 @@ func (a *app) showWaiting(what string) (done func()) {
 
 // showWaitingFor is showWaiting for a text that changes while the user waits.
 func (a *app) showWaitingFor(what func() string) (done func()) {
-	return output.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
+	return term.ShowWaiting(a.console, a.log, func() string { return what() + a.download.text() })
 }
 
 // program is the command that calls this program again.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
 )
 
 const backfillLong = `Loads the transactions that were updated within a range of time: from --from up to, but not including, --to.
@@ -40,7 +40,7 @@ type backfillCommand struct {
 	from, to string
 	window   time.Duration
 	parallel int
-	format   *choice[output.Format]
+	format   *choice[term.Format]
 }
 
 func newBackfill(a *app) *cobra.Command {
@@ -70,7 +70,7 @@ func newBackfill(a *app) *cobra.Command {
 		fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
 	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
 	completeAccounts(cmd, a)
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 

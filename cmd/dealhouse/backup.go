@@ -10,8 +10,8 @@ import (
 
 	"dealhouse/internal/backup"
 	"dealhouse/internal/config"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const backupLong = `Writes the whole embedded warehouse into a new folder, or into one file if the name ends in .tar: rows,
@@ -71,8 +71,8 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, wording.Size(uint64(m.Bytes)),
-		wording.Plural(uint64(len(m.Files)), "file"))
+	_, err = fmt.Fprintf(a.stdout, "Backed up %s to %s: %s in %s.\n", place(cfg), path, term.Size(uint64(m.Bytes)),
+		term.Plural(uint64(len(m.Files)), "file"))
 	return err
 }
 

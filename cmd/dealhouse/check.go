@@ -7,7 +7,7 @@ import (
 
 	"dealhouse/internal/check"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 )
 
 const checkLong = `Checks the configuration and the warehouse, and reads the first two pages of each enabled stream with the key
@@ -29,7 +29,7 @@ const checkExample = `  dealhouse check
   dealhouse check --offline --config staging.toml      in CI`
 
 func newCheck(a *app) *cobra.Command {
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	receivers, offline := false, false
 	cmd := &cobra.Command{
 		Use:     "check",
@@ -49,25 +49,25 @@ func newCheck(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false,
 		"check the configuration alone, without secrets, warehouse and network")
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	cmd.Flags().BoolVar(&receivers, "receivers", false,
 		"also send each receiver of notifications a message that says it is a test")
 	return cmd
 }
 
 // printFindings prints the findings. Its error has the exit code of the worst one.
-func printFindings(ctx context.Context, a *app, findings []check.Finding, format output.Format) error {
+func printFindings(ctx context.Context, a *app, findings []check.Finding, format term.Format) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	columns := []output.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail", Wrap: output.IsTerminal(a.screen)}}
+	columns := []term.Column{{Name: "check"}, {Name: "verdict"}, {Name: "detail", Wrap: term.IsTerminal(a.screen)}}
 	var rows [][]any
 	var codes []int
 	for _, f := range findings {
 		rows = append(rows, []any{f.Check, f.Verdict, f.Detail})
 		codes = append(codes, findingCode(f))
 	}
-	if err := output.Print(format, a.stdout, columns, rows); err != nil {
+	if err := term.Print(format, a.stdout, columns, rows); err != nil {
 		return err
 	}
 	if code := worst(codes...); code != exitOK {

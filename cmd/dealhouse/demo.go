@@ -15,11 +15,10 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/demo"
 	"dealhouse/internal/launch"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const demoLong = `Shows everything in one go, without any setup: starts a simulated deals API on this machine, loads
@@ -132,7 +131,7 @@ func (d *demonstration) show(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.stdout, "A simulated deals API answers on %s, for the accounts %s.\n\n", d.world.URL,
-		wording.List(d.world.Sim.Orgs()))
+		term.List(d.world.Sim.Orgs()))
 	if err := d.syncAll(ctx, "First sync: everything is new."); err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func (d *demonstration) show(ctx context.Context) error {
 	}
 	for _, r := range demoReports() {
 		fmt.Fprintf(d.stdout, "\n%s\n\n", r.title)
-		if _, err := printQuery(ctx, d.w, d.stdout, output.Table, r.sql); err != nil {
+		if _, err := printQuery(ctx, d.w, d.stdout, term.Table, r.sql); err != nil {
 			return err
 		}
 	}
@@ -190,10 +189,10 @@ func (d *demonstration) printSum(results []syncer.Result, took time.Duration) {
 			incremental = incremental || !r.Record.RequestedAfter.IsZero()
 		}
 	}
-	fmt.Fprintf(d.stdout, "\n%s read in %s.", wording.Plural(read, "row"), wording.Span(took))
+	fmt.Fprintf(d.stdout, "\n%s read in %s.", term.Plural(read, "row"), term.Span(took))
 	if incremental {
-		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", wording.Plural(listed, "transaction"),
-			wording.Count(transactions))
+		fmt.Fprintf(d.stdout, " Of the %s, %s had to be read.", term.Plural(listed, "transaction"),
+			term.Count(transactions))
 	}
 	fmt.Fprintln(d.stdout)
 }

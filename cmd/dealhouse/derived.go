@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // checkDerived compares the tables that are derived from the rows of streams with these rows, or rebuilds them.
@@ -40,7 +40,7 @@ func checkDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 				return fmt.Errorf("rebuilding the derived tables of %s of account %s: %w", id.Stream, id.Account, err)
 			}
 			fmt.Fprintf(a.stdout, "%s of %s: %s rebuilt.\n", id.Stream, id.Account,
-				wording.Plural(uint64(len(all[id])), "table"))
+				term.Plural(uint64(len(all[id])), "table"))
 			continue
 		}
 		wrong, err := w.CheckDerived(ctx, id)
@@ -54,11 +54,11 @@ func checkDerived(ctx context.Context, a *app, rebuild bool) (err error) {
 			continue
 		}
 		fmt.Fprintf(a.stdout, "%s of %s: %s, equal to what the rows give.\n", id.Stream, id.Account,
-			wording.Plural(uint64(len(all[id])), "table"))
+			term.Plural(uint64(len(all[id])), "table"))
 	}
 	if differ > 0 {
 		return fmt.Errorf("not equal to what the rows give: %s; run `dealhouse migrate --rebuild`",
-			wording.Plural(uint64(differ), "table"))
+			term.Plural(uint64(differ), "table"))
 	}
 	return nil
 }

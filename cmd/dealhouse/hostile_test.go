@@ -25,7 +25,7 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/enginetest"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 )
 
 // hostile is what an upstream that wants the terminal writes: sequences that clear, colour, link and set the title, in
@@ -72,7 +72,7 @@ func (b *bench) callHostile(t *testing.T, args ...string) outcome {
 	tame(t, name, got.out, plain)
 	tame(t, name+", stderr", got.err, true)
 	for line := range strings.Lines(got.err) {
-		if len(line) > 3*visible.MaxEcho {
+		if len(line) > 3*term.MaxEcho {
 			t.Errorf("%s: a line of %d bytes on stderr: %.300s", name, len(line), line)
 		}
 	}

@@ -10,10 +10,9 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -43,7 +42,7 @@ const journalExample = `  dealhouse journal --month 2026-03 --output csv > journ
 func newJournal(a *app) *cobra.Command {
 	var f monthFlags
 	var draft bool
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "journal",
 		Short:   "Print the journal lines of a month",
@@ -56,7 +55,7 @@ func newJournal(a *app) *cobra.Command {
 	}
 	f.add(cmd, a)
 	cmd.Flags().BoolVar(&draft, "draft", false, "allow a month that is not closed yet")
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
@@ -70,7 +69,7 @@ func journalCodes(c config.Journal) report.Codes {
 	}
 }
 
-func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format output.Format) error {
+func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format term.Format) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
@@ -87,9 +86,9 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 			return err
 		}
 		switch format {
-		case output.JSON:
+		case term.JSONArray:
 			return j.WriteJSON(a.stdout)
-		case output.CSV:
+		case term.CSV:
 			return j.WriteCSV(a.stdout)
 		}
 		var rows [][]any
@@ -98,15 +97,15 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 				l.Reference, l.Text, l.ID})
 		}
 		if len(rows) > 0 {
-			if err := output.Print(output.Table, a.stdout,
-				[]output.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"),
+			if err := term.Print(term.Table, a.stdout,
+				[]term.Column{{Name: "date"}, {Name: "account"}, amountColumn("debit"), amountColumn("credit"),
 					{Name: "currency"}, {Name: "reference"}, {Name: "text"},
 					{Name: "entry"}}, rows); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout)
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s\n", visible.Line(j.Note()))
+		_, err = fmt.Fprintf(a.stdout, "%s\n", term.Line(j.Note()))
 		return err
 	})
 }

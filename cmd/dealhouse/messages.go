@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // report prints the error that ended the program, unless the command has printed it.
@@ -41,13 +40,13 @@ func (a *app) printMessage(kind string, err error, attrs ...any) {
 		if kind != "error" {
 			level = slog.LevelWarn
 		}
-		a.log.Log(context.Background(), level, output.Message(err), attrs...)
+		a.log.Log(context.Background(), level, term.Message(err), attrs...)
 		return
 	}
 	if kind != "" {
 		kind += ": "
 	}
-	fmt.Fprintf(a.console, "%s%s\n", kind, output.Message(err))
+	fmt.Fprintf(a.console, "%s%s\n", kind, term.Message(err))
 }
 
 // logEmpty says why a list is empty, if it is: a header without rows looks like a mistake.
@@ -63,8 +62,8 @@ func (a *app) logsOnly() bool { return a.unattended || a.logFormat.value == "jso
 // printAboutStreams prints a message that names the account and the streams it is about.
 func (a *app) printAboutStreams(kind, account string, streams []string, err error) {
 	if !a.logsOnly() {
-		text := strings.TrimPrefix(output.Message(err), "account "+account+": ") // the errors of the API begin so
-		a.printMessage(kind, fmt.Errorf("%s: %s: %s", account, wording.List(streams), text))
+		text := strings.TrimPrefix(term.Message(err), "account "+account+": ") // the errors of the API begin so
+		a.printMessage(kind, fmt.Errorf("%s: %s: %s", account, term.List(streams), text))
 		return
 	}
 	a.printMessage(kind, err, "account", account, "streams", streams)
@@ -118,7 +117,7 @@ func (a *app) printFailures(ctx context.Context, svc *service.Service, results [
 		a.printAboutStreams("error", r.Record.Account, same, err)
 	}
 	if interrupted > 0 {
-		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync reads the rest", wording.Plural(uint64(interrupted), "run")))
+		a.printMessage("warning", fmt.Errorf("%s stopped before the end; what was published stays, and the next sync reads the rest", term.Plural(uint64(interrupted), "run")))
 	}
 	if code := worst(codes...); code != exitOK || interrupted > 0 {
 		return reported{max(code, exitFault)}

@@ -11,8 +11,8 @@ import (
 
 	"dealhouse/internal/access"
 	"dealhouse/internal/config"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const migrateLong = `Creates the database with its tables and views, or upgrades them for this version of dealhouse. It only
@@ -74,7 +74,7 @@ func migrate(ctx context.Context, a *app) (err error) {
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "Done: the schema of %s is up to date (%s run).\n", place(cfg),
-		wording.Plural(uint64(len(statements)), "statement"))
+		term.Plural(uint64(len(statements)), "statement"))
 	return nil
 }
 

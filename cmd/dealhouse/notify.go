@@ -9,7 +9,7 @@ import (
 
 	"dealhouse/internal/check"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -37,7 +37,7 @@ func newNotify(a *app) *cobra.Command {
 }
 
 func newNotifyTest(a *app) *cobra.Command {
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:   "test [RECEIVER]",
 		Short: "Send a message to the receivers, or to one",
@@ -50,11 +50,11 @@ Exit codes: 0 all accepted it; 1 at least one did not; 2 usage or configuration.
 			return testReceivers(cmd.Context(), a, strings.Join(args, ""), format.value)
 		},
 	}
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
-func testReceivers(ctx context.Context, a *app, name string, format output.Format) error {
+func testReceivers(ctx context.Context, a *app, name string, format term.Format) error {
 	cfg, err := a.readConfigAs(config.Source{NeedReceivers: true})
 	if err != nil {
 		return err
@@ -78,14 +78,14 @@ func testReceivers(ctx context.Context, a *app, name string, format output.Forma
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	columns := []output.Column{{Name: "receiver"}, {Name: "form"}, {Name: "verdict"}, {Name: "detail"}}
+	columns := []term.Column{{Name: "receiver"}, {Name: "form"}, {Name: "verdict"}, {Name: "detail"}}
 	var rows [][]any
 	var codes []int
 	for _, t := range tried {
 		f := check.Receiver(t)
 		rows, codes = append(rows, []any{t.Receiver, t.Form, f.Verdict, f.Detail}), append(codes, findingCode(f))
 	}
-	if err := output.Print(format, a.stdout, columns, rows); err != nil {
+	if err := term.Print(format, a.stdout, columns, rows); err != nil {
 		return err
 	}
 	if code := worst(codes...); code != exitOK {
@@ -96,7 +96,7 @@ func testReceivers(ctx context.Context, a *app, name string, format output.Forma
 
 func newNotifyList(a *app) *cobra.Command {
 	var limit int
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:   "list [RECEIVER]",
 		Short: "List the messages that were sent or are waiting",
@@ -111,11 +111,11 @@ func newNotifyList(a *app) *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, 20, "messages")
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
-func listNotifications(ctx context.Context, a *app, receiver string, limit int, format output.Format) error {
+func listNotifications(ctx context.Context, a *app, receiver string, limit int, format term.Format) error {
 	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		if err := w.CheckSchema(ctx); err != nil {
 			return err
@@ -128,18 +128,18 @@ func listNotifications(ctx context.Context, a *app, receiver string, limit int, 
 	})
 }
 
-func printNotifications(a *app, format output.Format, all []warehouse.Notification) error {
-	columns := []output.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"},
-		output.Count("attempts"), {Name: "error", Wrap: output.IsTerminal(a.screen)}}
-	if format != output.Table {
-		columns = append(columns, output.Column{Name: "id"}, output.Column{Name: "event"}, output.Column{Name: "account"},
-			output.Column{Name: "streams"}, output.Column{Name: "text"},
-			output.Column{Name: "next_at"}, output.Column{Name: "ended_at"})
+func printNotifications(a *app, format term.Format, all []warehouse.Notification) error {
+	columns := []term.Column{{Name: "at"}, {Name: "receiver"}, {Name: "title"}, {Name: "state"},
+		term.CountColumn("attempts"), {Name: "error", Wrap: term.IsTerminal(a.screen)}}
+	if format != term.Table {
+		columns = append(columns, term.Column{Name: "id"}, term.Column{Name: "event"}, term.Column{Name: "account"},
+			term.Column{Name: "streams"}, term.Column{Name: "text"},
+			term.Column{Name: "next_at"}, term.Column{Name: "ended_at"})
 	}
 	var rows [][]any
 	for _, n := range all {
-		row := []any{output.Time(n.At), n.Receiver, n.Title, n.State, uint64(n.Attempts), n.Error}
-		if format != output.Table {
+		row := []any{term.Time(n.At), n.Receiver, n.Title, n.State, uint64(n.Attempts), n.Error}
+		if format != term.Table {
 			next, ended := time.Time{}, time.Time{}
 			if n.State == warehouse.NotificationWaiting {
 				next = n.NextAt
@@ -147,11 +147,11 @@ func printNotifications(a *app, format output.Format, all []warehouse.Notificati
 			if n.EndedAt != nil {
 				ended = *n.EndedAt
 			}
-			row = append(row, n.ID.String(), n.Event, n.Account, orEmpty(n.Streams), n.Text, output.Time(next),
-				output.Time(ended))
+			row = append(row, n.ID.String(), n.Event, n.Account, orEmpty(n.Streams), n.Text, term.Time(next),
+				term.Time(ended))
 		}
 		rows = append(rows, row)
 	}
 	a.logEmpty(len(rows), "no message has been sent yet, and none is waiting")
-	return output.Print(format, a.stdout, columns, rows)
+	return term.Print(format, a.stdout, columns, rows)
 }

@@ -15,8 +15,8 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -179,7 +179,7 @@ func printActed(to io.Writer, acted web.Acted) error {
 
 func newOperateLog(a *app) *cobra.Command {
 	var limit int
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:   "log",
 		Short: "List what operators did",
@@ -193,29 +193,29 @@ func newOperateLog(a *app) *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit, 20, "actions")
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
-func listActions(ctx context.Context, a *app, limit int, format output.Format) error {
+func listActions(ctx context.Context, a *app, limit int, format term.Format) error {
 	return a.readWarehouse(ctx, func(_ *config.Config, w *warehouse.Warehouse) error {
 		all, err := w.Actions(ctx, limit)
 		if err != nil {
 			return err
 		}
-		columns := []output.Column{
+		columns := []term.Column{
 			{Name: "at"}, {Name: "actor"}, {Name: "via"}, {Name: "action"}, {Name: "account"}, {Name: "stream"},
-			optional(output.Count("deletes")), {Name: "reason", Optional: true},
+			optional(term.CountColumn("deletes")), {Name: "reason", Optional: true},
 		}
-		if format == output.Table {
-			columns[0].Human = output.TimeCell
+		if format == term.Table {
+			columns[0].Human = term.TimeCell
 		} else {
-			columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "action_id"})
+			columns = append(columns, term.Column{Name: "run_id"}, term.Column{Name: "action_id"})
 		}
 		var rows [][]any
 		for _, x := range all {
-			row := []any{output.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
-			if format != output.Table {
+			row := []any{term.Time(x.At), x.Actor, x.Via, x.Action, x.Account, x.Stream, x.Deletes, x.Reason}
+			if format != term.Table {
 				var run any
 				if x.RunID != uuid.Nil {
 					run = x.RunID.String()
@@ -225,6 +225,6 @@ func listActions(ctx context.Context, a *app, limit int, format output.Format) e
 			rows = append(rows, row)
 		}
 		a.logEmpty(len(rows), "no actions of operators yet")
-		return output.Print(format, a.stdout, columns, rows)
+		return term.Print(format, a.stdout, columns, rows)
 	})
 }

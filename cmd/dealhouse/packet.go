@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -25,7 +25,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 	var account string
 	var payout int64
 	var all bool
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "packet",
 		Short:   "Print a file to send when you dispute a payout",
@@ -43,11 +43,11 @@ func newReconcilePacket(a *app) *cobra.Command {
 	cmd.Flags().Int64Var(&payout, "payout", 0, "the payout with this `id`")
 	cmd.Flags().BoolVar(&all, "all", false, "include all transactions of the payout")
 	completeAccounts(cmd, a)
-	format = outputFlag(cmd, output.HTML, output.CSV)
+	format = outputFlag(cmd, term.HTML, term.CSV)
 	return cmd
 }
 
-func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format output.Format) error {
+func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format term.Format) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout,
 			OverdueAfter: cfg.Finance.OverdueAfter})
@@ -61,7 +61,7 @@ func printPacket(ctx context.Context, a *app, account string, payout int64, all 
 		switch {
 		case err != nil:
 			return err
-		case format == output.CSV:
+		case format == term.CSV:
 			return p.WriteCSV(a.stdout)
 		}
 		return p.WriteHTML(a.stdout)

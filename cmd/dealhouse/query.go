@@ -16,7 +16,7 @@ import (
 
 	"dealhouse/internal/access"
 	"dealhouse/internal/launch"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -43,7 +43,7 @@ const queryExample = `  dealhouse query "SELECT account, status, count() FROM tr
 
 // queryCommand is what its flags say.
 type queryCommand struct {
-	format         *choice[output.Format]
+	format         *choice[term.Format]
 	withoutSandbox bool
 	limits         *limits
 }
@@ -66,7 +66,7 @@ func newQuery(a *app) *cobra.Command {
 			return c.run(cmd.Context(), a, args[0])
 		},
 	}
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.JSONLines, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.JSONLines, term.CSV)
 	cmd.Flags().BoolVar(&c.withoutSandbox, "without-sandbox", false, withoutSandboxHelp)
 	c.limits = limitFlags(cmd, false)
 	return cmd
@@ -122,12 +122,12 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 // queryTask is one query and how its result is printed.
 type queryTask struct {
 	SQL    string
-	Output output.Format
+	Output term.Format
 }
 
 func (q queryTask) run(ctx context.Context, a *app, w *warehouse.Warehouse) error {
 	printed, err := printQuery(ctx, w, a.stdout, q.Output, q.SQL)
-	if err == nil && q.Output == output.Table { // the other formats are for programs
+	if err == nil && q.Output == term.Table { // the other formats are for programs
 		a.logEmpty(printed, "the statement gave no rows")
 	}
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok && w.Embedded() && warehouse.IsDenied(err) {
@@ -153,7 +153,7 @@ func statement(sql string) (string, error) {
 }
 
 // printQuery runs a statement on a read-only connection and prints its rows as they come. It returns their number.
-func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format output.Format, sql string) (printed int,
+func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, format term.Format, sql string) (printed int,
 	err error) {
 	rows, err := w.ReadOnly().Query(ctx, sql)
 	if err != nil {
@@ -165,11 +165,11 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 		}
 	}()
 	types := rows.ColumnTypes()
-	columns := make([]output.Column, len(types))
+	columns := make([]term.Column, len(types))
 	for i, t := range types {
 		columns[i] = queryColumn(t.Name(), t.DatabaseTypeName())
 	}
-	p := output.NewPrinter(format, out, columns)
+	p := term.NewPrinter(format, out, columns)
 	into := make([]any, len(types))
 	for i, t := range types {
 		into[i] = reflect.New(t.ScanType()).Interface()
@@ -187,9 +187,9 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 	if err := rows.Err(); err != nil {
 		return printed, sqlError(w, sql, err)
 	}
-	if len(columns) == 0 && format == output.Table {
+	if len(columns) == 0 && format == term.Table {
 		if columns = describe(ctx, w, sql); len(columns) > 0 {
-			p = output.NewPrinter(format, out, columns)
+			p = term.NewPrinter(format, out, columns)
 		}
 	}
 	if len(columns) == 0 { // a statement without a result
@@ -201,13 +201,13 @@ func printQuery(ctx context.Context, w *warehouse.Warehouse, out io.Writer, form
 	return printed, nil
 }
 
-func queryColumn(name, typ string) output.Column {
-	return output.Column{Name: name, Right: output.Numeric(typ), Uncut: strings.Contains(typ, "Date")}
+func queryColumn(name, typ string) term.Column {
+	return term.Column{Name: name, Right: term.Numeric(typ), Uncut: strings.Contains(typ, "Date")}
 }
 
 // describe returns the columns of a query without rows: over HTTP, which is how the embedded engine is asked, such a
 // result does not name them. It returns none for other statements than a SELECT.
-func describe(ctx context.Context, w *warehouse.Warehouse, sql string) (columns []output.Column) {
+func describe(ctx context.Context, w *warehouse.Warehouse, sql string) (columns []term.Column) {
 	rows, err := w.ReadOnly().Query(ctx, "DESCRIBE TABLE (\n"+sql+"\n)")
 	if err != nil {
 		return nil
@@ -239,7 +239,7 @@ func scan(rows driver.Rows, types []driver.ColumnType, into, values []any) error
 		return fmt.Errorf("reading the result: %w", err)
 	}
 	for i, t := range types {
-		values[i] = output.Value(reflect.ValueOf(into[i]).Elem(), t.DatabaseTypeName())
+		values[i] = term.Value(reflect.ValueOf(into[i]).Elem(), t.DatabaseTypeName())
 	}
 	return nil
 }

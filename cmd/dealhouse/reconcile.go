@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
-	"dealhouse/internal/visible"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 const reconcileLong = `Compares every payout with the transactions that carry its id, and says what to do where they differ. It
@@ -74,7 +72,7 @@ type reconcileCommand struct {
 	payout         int64
 	onePayout      bool
 	fail           bool
-	format         *choice[output.Format]
+	format         *choice[term.Format]
 	list           *choice[string]
 }
 
@@ -109,7 +107,7 @@ func newReconcile(a *app) *cobra.Command {
 	flags.BoolVar(&c.fail, "fail-on-mismatch", false, "exit with 1 when finance has something to do")
 	completeAccounts(cmd, a)
 	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a), newReconcilePacket(a))
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV, term.HTML)
 	c.list = &choice[string]{"", report.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
 	complete(cmd, "list", report.Lists())
@@ -140,7 +138,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	switch {
-	case c.list.value != "" && c.format.value != output.CSV:
+	case c.list.value != "" && c.format.value != term.CSV:
 		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
 	case c.list.value == report.ListTransactions() && !c.onePayout:
 		return usagef("--list transactions needs --payout ID; --list exceptions lists those of all payouts that are worth more or less than was paid")
@@ -150,7 +148,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	f.OverdueAfter, f.Tolerances = cfg.Finance.OverdueAfter, cfg.Finance.Tolerances
-	f.WithoutTransactions = c.format.value == output.CSV
+	f.WithoutTransactions = c.format.value == term.CSV
 	w, err := a.opener().Existing(ctx, cfg)
 	if err != nil {
 		return err
@@ -171,7 +169,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	if f.WithoutTransactions && c.rows() == report.ListTransactions() {
 		err = r.WriteTransactionsCSV(ctx, w, a.stdout)
 	} else {
-		err = printReconciliation(a.stdout, c.format.value, c.rows(), r, output.IsTerminal(a.screen))
+		err = printReconciliation(a.stdout, c.format.value, c.rows(), r, term.IsTerminal(a.screen))
 	}
 	if err != nil {
 		return err
@@ -183,42 +181,42 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 }
 
 // printReconciliation prints the reconciliation. narrow says that tables should fit a terminal.
-func printReconciliation(to io.Writer, format output.Format, list string, r report.Reconciliation, narrow bool) error {
+func printReconciliation(to io.Writer, format term.Format, list string, r report.Reconciliation, narrow bool) error {
 	switch format {
-	case output.JSON:
+	case term.JSONArray:
 		return r.WriteJSON(to)
-	case output.CSV:
+	case term.CSV:
 		return r.WriteCSV(to, list)
-	case output.HTML:
+	case term.HTML:
 		return r.WriteHTML(to)
 	}
 	return printReconciliationTables(to, r, narrow)
 }
 
 // amountCell shows amounts as people write them.
-func amountCell(v any) string { return wording.Grouped(output.Plain(v)) }
+func amountCell(v any) string { return term.Grouped(term.Plain(v)) }
 
-func amountColumn(name string) output.Column {
-	return output.Column{Name: name, Right: true, Human: amountCell}
+func amountColumn(name string) term.Column {
+	return term.Column{Name: name, Right: true, Human: amountCell}
 }
 
 // alignedColumn is of amounts that a report.Alignment has written.
-func alignedColumn(name string) output.Column { return output.Column{Name: name, Right: true} }
+func alignedColumn(name string) term.Column { return term.Column{Name: name, Right: true} }
 
 // payoutTable has a row for each payout and currency. A kind without any amount has no column.
-func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any) {
+func payoutTable(r report.Reconciliation) (columns []term.Column, rows [][]any) {
 	var kinds []report.KindColumn
 	for _, k := range report.KindColumns() {
 		if r.Has(k) {
 			kinds = append(kinds, k)
 		}
 	}
-	columns = []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period", Minor: true}, {Name: "currency"},
+	columns = []term.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "period", Minor: true}, {Name: "currency"},
 		alignedColumn("paid"), alignedColumn("worth now")}
 	for _, k := range kinds {
 		columns = append(columns, alignedColumn(k.Title))
 	}
-	columns = append(columns, output.Column{Name: "verdict"}, output.Column{Name: "what to do"})
+	columns = append(columns, term.Column{Name: "verdict"}, term.Column{Name: "what to do"})
 	d := r.AlignPayouts(report.Terminal)
 	for _, p := range r.Payouts {
 		for i, l := range p.Explained.Lines {
@@ -239,7 +237,7 @@ func payoutTable(r report.Reconciliation) (columns []output.Column, rows [][]any
 
 // adviceColumn leaves out the last column, what to do, if there is nothing to do. If narrow, what to do stands beneath
 // the payouts that need it; otherwise a row is one line, for programs that read a pipe.
-func adviceColumn(columns []output.Column, rows [][]any, narrow bool) {
+func adviceColumn(columns []term.Column, rows [][]any, narrow bool) {
 	last := len(columns) - 1
 	idle := !slices.ContainsFunc(rows, func(row []any) bool { return row[last] != report.NothingToDo && row[last] != "" })
 	columns[last].Optional, columns[last].Below = idle, narrow
@@ -273,14 +271,14 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation, narrow boo
 	adviceColumn(columns, payouts, narrow)
 	tables := []struct {
 		title   string
-		columns []output.Column
+		columns []term.Column
 		rows    [][]any
 	}{
 		{"", columns, payouts},
-		{"Not in any loaded payout:", []output.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
-			output.Count("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
+		{"Not in any loaded payout:", []term.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
+			term.CountColumn("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
 		{"Its transactions: first those that changed, then those that were stamped last",
-			[]output.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"},
+			[]term.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"},
 				{Name: "status when paid"},
 				alignedColumn("paid"), {Name: "state"}, {Name: "status now"}, alignedColumn("cashback now"),
 				alignedColumn("worth now"), {Name: "changed"}}, changed},
@@ -292,10 +290,10 @@ func printReconciliationTables(to io.Writer, r report.Reconciliation, narrow boo
 		if t.title != "" {
 			fmt.Fprintf(to, "\n%s\n\n", t.title)
 		}
-		if err := output.Print(output.Table, to, t.columns, t.rows); err != nil {
+		if err := term.Print(term.Table, to, t.columns, t.rows); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(r.Summary()))
+	_, err := fmt.Fprintf(to, "\n%s\n", term.Line(r.Summary()))
 	return err
 }

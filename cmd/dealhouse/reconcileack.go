@@ -9,11 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const ackLong = `Marks what dealhouse reconcile found about a payout as known, and records who did so, when, why, and for
@@ -111,15 +109,15 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return orOldSchema(err)
 	}
 	for _, k := range all {
-		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, visible.Line(k.By),
-			visible.Line(report.Acknowledged(k)), wording.Spaced(k.Reason))
+		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, term.Line(k.By),
+			term.Line(report.Acknowledged(k)), term.Spaced(k.Reason))
 	}
 	return nil
 }
 
 func newReconcileAcks(a *app) *cobra.Command {
 	var account string
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "acks",
 		Short:   "List acknowledgements, the newest first",
@@ -138,14 +136,14 @@ func newReconcileAcks(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&account, "account", "", "only this `account`")
 	completeAccounts(cmd, a)
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
-func printAcknowledgements(a *app, format output.Format, all []warehouse.Acknowledgement) error {
-	columns := []output.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true},
+func printAcknowledgements(a *app, format term.Format, all []warehouse.Acknowledgement) error {
+	columns := []term.Column{{Name: "at"}, {Name: "by"}, {Name: "account"}, {Name: "payout", Right: true},
 		{Name: "kind"}, {Name: "currency"}, amountColumn("amount"),
-		output.Count("entries"), amountColumn("tolerance"), {Name: "reason"}, {Name: "note"}}
+		term.CountColumn("entries"), amountColumn("tolerance"), {Name: "reason"}, {Name: "note"}}
 	var rows [][]any
 	for _, k := range all {
 		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency,
@@ -153,5 +151,5 @@ func printAcknowledgements(a *app, format output.Format, all []warehouse.Acknowl
 			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
 	a.logEmpty(len(rows), "nothing has been acknowledged yet")
-	return output.Print(format, a.stdout, columns, rows)
+	return term.Print(format, a.stdout, columns, rows)
 }

@@ -16,10 +16,9 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/decode"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const rejectsLong = `Lists what could not be loaded as it was sent, the latest first. Nothing is dropped: a record without a
@@ -82,7 +81,7 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 		return f, 0, err
 	}
 	if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
-		return f, 0, usagef("--reason: there is no reason %q: the reasons are %s", c.reason, wording.List(reasons))
+		return f, 0, usagef("--reason: there is no reason %q: the reasons are %s", c.reason, term.List(reasons))
 	}
 	if c.runID != "" {
 		if f.RunID, err = uuid.Parse(c.runID); err != nil {
@@ -132,7 +131,7 @@ type rejectsCommand struct {
 	rejectChoice
 	all    bool
 	limit  int
-	format *choice[output.Format]
+	format *choice[term.Format]
 }
 
 func newRejects(a *app) *cobra.Command {
@@ -150,7 +149,7 @@ func newRejects(a *app) *cobra.Command {
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.all, "all", false, "include what is loaded or superseded")
 	limitFlag(cmd, &c.limit, 50, "rejected records and values")
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.JSONLines, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.JSONLines, term.CSV)
 	cmd.AddCommand(a.loads(newRejectsRetry(a)))
 	return cmd
 }
@@ -186,35 +185,35 @@ func (c *rejectsCommand) run(ctx context.Context, a *app) (err error) {
 // widestRaw bounds what a table shows of a record.
 const widestRaw = 100
 
-func printRejects(to io.Writer, format output.Format, found []warehouse.Rejected) error {
-	columns := []output.Column{
+func printRejects(to io.Writer, format term.Format, found []warehouse.Rejected) error {
+	columns := []term.Column{
 		{Name: "read_at"}, {Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "field"}, {Name: "reason"},
 		{Name: "state"}, {Name: "raw"},
 	}
-	if format == output.Table {
-		columns[0] = output.Column{Name: "read", Human: output.TimeCell}
-		columns[7].Human = func(v any) string { return output.Cut(output.Plain(v), widestRaw) }
-		columns = slices.Insert(columns, 7, output.Count("times"))
+	if format == term.Table {
+		columns[0] = term.Column{Name: "read", Human: term.TimeCell}
+		columns[7].Human = func(v any) string { return term.Cut(term.Plain(v), widestRaw) }
+		columns = slices.Insert(columns, 7, term.CountColumn("times"))
 	} else {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "page"}, output.Column{Name: "seen_at"},
-			output.Column{Name: "settled_at"}, output.Column{Name: "times"},
-			output.Column{Name: "first_seen_at"}, output.Column{Name: "last_run_id"})
+		columns = append(columns, term.Column{Name: "run_id"}, term.Column{Name: "page"}, term.Column{Name: "seen_at"},
+			term.Column{Name: "settled_at"}, term.Column{Name: "times"},
+			term.Column{Name: "first_seen_at"}, term.Column{Name: "last_run_id"})
 	}
 	var rows [][]any
 	for _, x := range found {
-		row := []any{output.Time(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
-		if format == output.Table {
+		row := []any{term.Time(x.ReadAt), x.Account, x.Stream, x.Key, x.Field, x.Reason, string(x.State), x.Raw}
+		if format == term.Table {
 			row = slices.Insert(row, 7, any(x.Times))
 		} else {
-			row = append(row, x.RunID.String(), uint64(x.Page), output.Time(x.SeenAt), output.TimeAt(x.SettledAt), x.Times,
-				output.Time(x.FirstSeen), x.LastRunID.String())
+			row = append(row, x.RunID.String(), uint64(x.Page), term.Time(x.SeenAt), term.TimeAt(x.SettledAt), x.Times,
+				term.Time(x.FirstSeen), x.LastRunID.String())
 		}
-		if raw := json.RawMessage(x.Raw); format != output.Table && format != output.CSV && json.Valid(raw) {
+		if raw := json.RawMessage(x.Raw); format != term.Table && format != term.CSV && json.Valid(raw) {
 			row[7] = raw
 		}
 		rows = append(rows, row)
 	}
-	if err := output.Print(format, to, columns, rows); err != nil {
+	if err := term.Print(format, to, columns, rows); err != nil {
 		return fmt.Errorf("printing the rejected records: %w", err)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/enginetest"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -54,7 +54,7 @@ func (b *bench) rejects(t *testing.T) {
 		t.Errorf("%v: %s", err, lines)
 	}
 	if all, err := csv.NewReader(strings.NewReader(b.call(t, "rejects", "-o", "csv").out)).ReadAll(); err != nil ||
-		len(all) != 2 || all[1][7] != visible.Cell(hostile) {
+		len(all) != 2 || all[1][7] != term.Cell(hostile) {
 		t.Errorf("%v: %q", err, all)
 	}
 

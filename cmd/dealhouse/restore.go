@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/backup"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const restoreLong = `Creates the embedded warehouse of warehouse.dsn from a backup that dealhouse backup has written. The folder
@@ -60,7 +60,7 @@ func checkBackup(ctx context.Context, a *app, path string) error {
 // described says what is in a backup.
 func described(m backup.Manifest) string {
 	return fmt.Sprintf("database %s of %s, %s, made by dealhouse %s", m.Database,
-		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), wording.Size(uint64(m.Bytes)), m.Program)
+		m.MadeAt.UTC().Format("2006-01-02 15:04:05 UTC"), term.Size(uint64(m.Bytes)), m.Program)
 }
 
 func restore(ctx context.Context, a *app, path string) error {

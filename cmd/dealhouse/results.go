@@ -7,30 +7,29 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // printResults prints how the runs of a sync ended.
-func printResults(to io.Writer, format output.Format, results []syncer.Result) error {
-	columns := []output.Column{
+func printResults(to io.Writer, format term.Format, results []syncer.Result) error {
+	columns := []term.Column{
 		{Name: "account"}, {Name: "stream"}, {Name: "mode"},
-		output.Count("read"), output.Count("inserted"), output.Count("updated"), output.Count("deleted"),
-		output.Count("unchanged"),
-		optional(output.Count("rejected")), output.Count("pages"), output.Duration(format), {Name: "outcome"},
+		term.CountColumn("read"), term.CountColumn("inserted"), term.CountColumn("updated"), term.CountColumn("deleted"),
+		term.CountColumn("unchanged"),
+		optional(term.CountColumn("rejected")), term.CountColumn("pages"), term.DurationColumn(format), {Name: "outcome"},
 	}
 	const unchanged, pages, duration = 7, 9, 10
-	if format == output.Table { // it fits a terminal
+	if format == term.Table { // it fits a terminal
 		columns[unchanged].Name, columns[duration].Name = "same", "took"
 		columns = slices.Delete(columns, pages, pages+1)
 	} else {
-		columns = append(columns, output.Column{Name: "run_id"}, output.Column{Name: "started_at"},
-			output.Column{Name: "requested_after"}, output.Column{Name: "watermark"},
-			output.Column{Name: "duplicates"}, output.Column{Name: "bytes"}, output.Column{Name: "retries"},
-			output.Column{Name: "warnings"}, output.Column{Name: "error"}, output.Column{Name: "cause"})
+		columns = append(columns, term.Column{Name: "run_id"}, term.Column{Name: "started_at"},
+			term.Column{Name: "requested_after"}, term.Column{Name: "watermark"},
+			term.Column{Name: "duplicates"}, term.Column{Name: "bytes"}, term.Column{Name: "retries"},
+			term.Column{Name: "warnings"}, term.Column{Name: "error"}, term.Column{Name: "cause"})
 	}
 	var rows [][]any
 	for _, r := range results {
@@ -40,40 +39,40 @@ func printResults(to io.Writer, format output.Format, results []syncer.Result) e
 			t.Read, c.Inserted, c.Updated, c.Deleted, c.Unchanged, t.Rejected, t.Pages,
 			runTime(r.Record).Seconds(), outcomeWord(r),
 		}
-		if format == output.Table {
+		if format == term.Table {
 			row = slices.Delete(row, pages, pages+1)
 		} else {
-			row = append(row, r.Record.RunID.String(), output.Time(r.Record.StartedAt), output.Time(r.Record.RequestedAfter),
-				output.Time(r.Record.Watermark),
+			row = append(row, r.Record.RunID.String(), term.Time(r.Record.StartedAt), term.Time(r.Record.RequestedAfter),
+				term.Time(r.Record.Watermark),
 				r.Record.Duplicates, t.Bytes, t.Retries, orEmpty(r.Record.Warnings), errorText(r.Err), r.Record.Cause)
 		}
 		rows = append(rows, row)
 	}
-	return output.Print(format, to, columns, rows)
+	return term.Print(format, to, columns, rows)
 }
 
 // showRuns starts to show the progress of jobs. api knows the rate limits, and may be nil. stop must be called when the
 // runs have ended.
 func (a *app) showRuns(jobs []syncer.Job, api *service.Clients) (watch service.Watch, stop func()) {
-	o := output.ProgressOptions{Console: a.console, Logger: a.log, Keep: a.console.Live() && !output.IsTerminal(a.screen)}
+	o := term.ProgressOptions{Console: a.console, Logger: a.log, Keep: a.console.Live() && !term.IsTerminal(a.screen)}
 	for _, job := range jobs {
-		o.Runs = append(o.Runs, output.Run{Account: job.Account, Stream: job.Stream.Name})
+		o.Runs = append(o.Runs, term.Run{Account: job.Account, Stream: job.Stream.Name})
 	}
 	if api != nil {
 		o.LimitedTo = api.LimitedTo
 	}
-	shown := output.NewProgress(o)
+	shown := term.NewProgress(o)
 	return service.Watch{
 		Progress: func(p syncer.Progress) {
-			shown.Update(output.State{
-				Run: output.Run{Account: p.Account, Stream: p.Stream}, Phase: string(p.Phase),
+			shown.Update(term.State{
+				Run: term.Run{Account: p.Account, Stream: p.Stream}, Phase: string(p.Phase),
 				Reading: p.Phase == syncer.PhaseReading,
-				Rows:    p.Totals.Read, Pages: p.Totals.Pages, Windows: output.Windows(p.Windows),
+				Rows:    p.Totals.Read, Pages: p.Totals.Pages, Windows: term.Windows(p.Windows),
 			})
 		},
 		Ended: func(r syncer.Result) {
 			c, t := r.Record.Changes, r.Record.Totals
-			shown.Finish(output.Run{Account: r.Record.Account, Stream: r.Record.Stream}, resultWords(r),
+			shown.Finish(term.Run{Account: r.Record.Account, Stream: r.Record.Stream}, resultWords(r),
 				"outcome", outcomeWord(r), "mode", r.Record.Mode,
 				"read", t.Read, "inserted", c.Inserted, "updated", c.Updated, "deleted", c.Deleted, "unchanged", c.Unchanged,
 				"rejected", t.Rejected, "pages", t.Pages, "seconds", float64(runTime(r.Record).Milliseconds())/1000)
@@ -93,13 +92,13 @@ func resultWords(r syncer.Result) string {
 		what string
 	}{{c.Inserted, "inserted"}, {c.Updated, "updated"}, {c.Deleted, "deleted"}} {
 		if part.n > 0 {
-			changes = append(changes, wording.Count(part.n)+" "+part.what)
+			changes = append(changes, term.Count(part.n)+" "+part.what)
 		}
 	}
 	if len(changes) == 0 {
 		changes = []string{"no change"}
 	}
-	text := fmt.Sprintf("%-9s %10s rows  ", "done", wording.Count(r.Record.Totals.Read)) + strings.Join(changes, ", ")
+	text := fmt.Sprintf("%-9s %10s rows  ", "done", term.Count(r.Record.Totals.Read)) + strings.Join(changes, ", ")
 	if r.Record.Outcome == warehouse.OutcomeDryRun {
 		text += " (dry run)"
 	}
@@ -132,5 +131,5 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return output.Message(err)
+	return term.Message(err)
 }

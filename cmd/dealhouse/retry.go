@@ -9,9 +9,9 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/notify"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -40,7 +40,7 @@ const retryExample = `  dealhouse rejects retry --dry-run     count what would b
 type retryCommand struct {
 	rejectChoice
 	dryRun bool
-	format *choice[output.Format]
+	format *choice[term.Format]
 }
 
 func newRejectsRetry(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ func newRejectsRetry(a *app) *cobra.Command {
 	}
 	c.flags(a, cmd)
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what would be loaded, but change nothing")
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
@@ -107,14 +107,14 @@ func (c *retryCommand) run(ctx context.Context, a *app) (err error) {
 	return a.printFailures(ctx, svc, results)
 }
 
-func printRetries(to io.Writer, format output.Format, results []syncer.Result, records []syncer.RetryRecord) error {
-	columns := []output.Column{
-		{Name: "account"}, {Name: "stream"}, output.Count("tried"), output.Count("loaded"), output.Count("rejected"),
-		output.Count("superseded"), output.Duration(format), {Name: "outcome"},
+func printRetries(to io.Writer, format term.Format, results []syncer.Result, records []syncer.RetryRecord) error {
+	columns := []term.Column{
+		{Name: "account"}, {Name: "stream"}, term.CountColumn("tried"), term.CountColumn("loaded"), term.CountColumn("rejected"),
+		term.CountColumn("superseded"), term.DurationColumn(format), {Name: "outcome"},
 	}
-	if format != output.Table {
-		columns = append(columns, output.Column{Name: "inserted"}, output.Column{Name: "updated"},
-			output.Column{Name: "run_id"}, output.Column{Name: "started_at"}, output.Column{Name: "error"})
+	if format != term.Table {
+		columns = append(columns, term.Column{Name: "inserted"}, term.Column{Name: "updated"},
+			term.Column{Name: "run_id"}, term.Column{Name: "started_at"}, term.Column{Name: "error"})
 	}
 	var rows [][]any
 	for i, r := range records {
@@ -122,11 +122,11 @@ func printRetries(to io.Writer, format output.Format, results []syncer.Result, r
 			r.Account, r.Stream, uint64(r.Tried), uint64(r.Loaded), uint64(r.Rejected), uint64(r.Superseded),
 			runTime(r.RunRecord).Seconds(), outcomeWord(results[i]),
 		}
-		if format != output.Table {
-			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), output.Time(r.StartedAt),
+		if format != term.Table {
+			row = append(row, r.Changes.Inserted, r.Changes.Updated, r.RunID.String(), term.Time(r.StartedAt),
 				errorText(results[i].Err))
 		}
 		rows = append(rows, row)
 	}
-	return output.Print(format, to, columns, rows)
+	return term.Print(format, to, columns, rows)
 }

@@ -11,9 +11,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cashback offers, transactions, payouts,
@@ -135,8 +134,8 @@ func (c *choice[T]) list() string {
 }
 
 // outputFlag adds --output to a command that prints a table.
-func outputFlag(cmd *cobra.Command, allowed ...output.Format) *choice[output.Format] {
-	c := &choice[output.Format]{allowed[0], allowed}
+func outputFlag(cmd *cobra.Command, allowed ...term.Format) *choice[term.Format] {
+	c := &choice[term.Format]{allowed[0], allowed}
 	cmd.Flags().VarP(c, "output", "o", "form of the result: "+c.list())
 	complete(cmd, "output", c.words())
 	return c
@@ -150,7 +149,7 @@ func newGroup(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	}
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return usagef("name one of the commands %s; see `%s --help`", wording.List(names), cmd.CommandPath())
+		return usagef("name one of the commands %s; see `%s --help`", term.List(names), cmd.CommandPath())
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -12,10 +12,9 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const runsLong = `Lists the last runs, the newest first: what each read and changed, how long it took, and how it ended. JSON
@@ -40,7 +39,7 @@ const runsExample = `  dealhouse runs
 // runsCommand is what its flags say.
 type runsCommand struct {
 	filter warehouse.RunFilter
-	format *choice[output.Format]
+	format *choice[term.Format]
 }
 
 func newRuns(a *app) *cobra.Command {
@@ -59,7 +58,7 @@ func newRuns(a *app) *cobra.Command {
 	limitFlag(cmd, &c.filter.Limit, 20, "runs")
 	completeAccounts(cmd, a)
 	complete(cmd, "stream", catalog.Names())
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
@@ -83,15 +82,15 @@ func (c runsCommand) run(ctx context.Context, a *app) error {
 	})
 }
 
-func printRuns(to io.Writer, format output.Format, records []warehouse.RunRecord) error {
-	if format == output.Table {
+func printRuns(to io.Writer, format term.Format, records []warehouse.RunRecord) error {
+	if format == term.Table {
 		return printRunsTable(to, records)
 	}
-	columns := []output.Column{
+	columns := []term.Column{
 		{Name: "started_at"}, {Name: "account"}, {Name: "stream"}, {Name: "mode"},
 		{Name: "read"}, {Name: "inserted"}, {Name: "updated"}, {Name: "deleted"}, {Name: "would_delete"},
 		{Name: "out_of_scope"}, {Name: "waiting"}, {Name: "unchanged"}, {Name: "rejected"}, {Name: "pages"},
-		output.Duration(format), {Name: "outcome"}, {Name: "error"},
+		term.DurationColumn(format), {Name: "outcome"}, {Name: "error"},
 		{Name: "run_id"}, {Name: "finished_at"}, {Name: "requested_after"}, {Name: "watermark"}, {Name: "duplicates"},
 		{Name: "bytes"}, {Name: "retries"}, {Name: "scope"}, {Name: "warnings"}, {Name: "cause"},
 	}
@@ -99,14 +98,14 @@ func printRuns(to io.Writer, format output.Format, records []warehouse.RunRecord
 	for _, r := range records {
 		t, c := r.Totals, r.Changes
 		rows = append(rows, []any{
-			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
+			term.Time(r.StartedAt), r.Account, r.Stream, r.Mode,
 			t.Read, c.Inserted, c.Updated, c.Deleted, r.WouldDelete, c.Outside, c.Kept, c.Unchanged, t.Rejected, t.Pages,
 			seconds(r), r.Outcome, r.Error,
-			r.RunID.String(), output.Time(r.FinishedAt), output.Time(r.RequestedAfter), output.Time(r.Watermark), r.Duplicates,
+			r.RunID.String(), term.Time(r.FinishedAt), term.Time(r.RequestedAfter), term.Time(r.Watermark), r.Duplicates,
 			t.Bytes, t.Retries, r.Scope, orEmpty(r.Warnings), r.Cause,
 		})
 	}
-	return output.Print(format, to, columns, rows)
+	return term.Print(format, to, columns, rows)
 }
 
 // printRunsTable prints runs for people, in 100 columns. The errors of a run stand beneath it, and so do its changes if
@@ -116,8 +115,8 @@ func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 	if err := runsTable(&table, records, false); err != nil {
 		return err
 	}
-	widest := output.WidestTable
-	if screen, ok := to.(output.Screen); ok {
+	widest := term.WidestTable
+	if screen, ok := to.(term.Screen); ok {
 		widest = screen.Width
 	}
 	for line := range bytes.Lines(table.Bytes()) {
@@ -130,11 +129,11 @@ func printRunsTable(to io.Writer, records []warehouse.RunRecord) error {
 }
 
 func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
-	columns := []output.Column{
+	columns := []term.Column{
 		{Name: "started", Human: minuteCell, Uncut: true}, {Name: "account", Elastic: narrow}, {Name: "stream"},
 		{Name: "mode", Minor: true},
-		output.Count("read"), {Name: "changes", Right: true, Optional: true},
-		output.Duration(output.Table), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
+		term.CountColumn("read"), {Name: "changes", Right: true, Optional: true},
+		term.DurationColumn(term.Table), {Name: "outcome"}, {Name: "notes", Optional: true, Below: true},
 	}
 	var rows [][]any
 	shown := map[string]bool{}
@@ -145,23 +144,23 @@ func runsTable(to io.Writer, records []warehouse.RunRecord, narrow bool) error {
 			changes, notes = "", append([]string{changes}, notes...)
 		}
 		rows = append(rows, []any{
-			output.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changes, seconds(r), r.Outcome,
+			term.Time(r.StartedAt), r.Account, r.Stream, r.Mode, r.Totals.Read, changes, seconds(r), r.Outcome,
 			strings.Join(notes, "; "),
 		})
 	}
-	return output.Print(output.Table, to, columns, rows)
+	return term.Print(term.Table, to, columns, rows)
 }
 
 // runNotes say what a run left undone, and why it failed. An error that a run further up had too is not repeated.
 func runNotes(r warehouse.RunRecord, above bool) (notes []string) {
 	if n := r.Totals.Rejected; n > 0 {
-		notes = append(notes, wording.Count(n)+" rejected")
+		notes = append(notes, term.Count(n)+" rejected")
 	}
 	if n := r.WouldDelete; n > 0 {
-		notes = append(notes, "would delete "+wording.Count(n))
+		notes = append(notes, "would delete "+term.Count(n))
 	}
 	if n := r.Changes.Kept; n > 0 {
-		notes = append(notes, wording.Count(n)+" waiting")
+		notes = append(notes, term.Count(n)+" waiting")
 	}
 	switch {
 	case r.Error == "":
@@ -182,14 +181,14 @@ func seconds(r warehouse.RunRecord) any {
 }
 
 // optional is a column that a table leaves out if no row has a value for it.
-func optional(c output.Column) output.Column {
+func optional(c term.Column) term.Column {
 	c.Optional = true
 	return c
 }
 
 // minuteCell shows a time in UTC, to the minute.
 func minuteCell(v any) string {
-	text := output.TimeCell(v)
+	text := term.TimeCell(v)
 	return text[:max(0, len(text)-len(":00"))]
 }
 
@@ -201,7 +200,7 @@ func changesCell(c warehouse.Changes) string {
 		n    uint64
 	}{{"+", c.Inserted}, {"~", c.Updated}, {"-", c.Deleted}} {
 		if part.n > 0 {
-			parts = append(parts, part.sign+wording.Count(part.n))
+			parts = append(parts, part.sign+term.Count(part.n))
 		}
 	}
 	return strings.Join(parts, " ")

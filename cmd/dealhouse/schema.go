@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const schemaLong = `Explains every view and column of the warehouse: type, meaning, unit, where the value comes from (a field of
@@ -36,13 +35,13 @@ const schemaExample = `  dealhouse schema transactions
 
 // Formats that only a schema has.
 const (
-	asMarkdown output.Format = "markdown"
-	asDBT      output.Format = "dbt"
-	asODCS     output.Format = "odcs"
+	asMarkdown term.Format = "markdown"
+	asDBT      term.Format = "dbt"
+	asODCS     term.Format = "odcs"
 )
 
 func newSchema(a *app) *cobra.Command {
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:               "schema [VIEW...]",
 		Short:             "Explain every view and column",
@@ -54,11 +53,11 @@ func newSchema(a *app) *cobra.Command {
 			return explainSchema(cmd.Context(), a, args, format.value)
 		},
 	}
-	format = outputFlag(cmd, output.Table, asMarkdown, output.JSON, asDBT, asODCS)
+	format = outputFlag(cmd, term.Table, asMarkdown, term.JSONArray, asDBT, asODCS)
 	return cmd
 }
 
-func explainSchema(ctx context.Context, a *app, names []string, format output.Format) error {
+func explainSchema(ctx context.Context, a *app, names []string, format term.Format) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		views, err := w.Dictionary(ctx)
 		if err != nil {
@@ -80,7 +79,7 @@ func explainSchema(ctx context.Context, a *app, names []string, format output.Fo
 				return promised.WriteDBT(a.stdout)
 			}
 			return promised.WriteODCS(a.stdout)
-		case output.JSON:
+		case term.JSONArray:
 			enc := json.NewEncoder(a.stdout)
 			enc.SetEscapeHTML(false)
 			enc.SetIndent("", "  ")
@@ -88,7 +87,7 @@ func explainSchema(ctx context.Context, a *app, names []string, format output.Fo
 		case asMarkdown:
 			return writeDictionary(a.stdout, views)
 		}
-		columns := []output.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"},
+		columns := []term.Column{{Name: "view"}, {Name: "column"}, {Name: "type"}, {Name: "absent"}, {Name: "unit"},
 			{Name: "source"}, {Name: "meaning"}}
 		var rows [][]any
 		for _, v := range views {
@@ -96,7 +95,7 @@ func explainSchema(ctx context.Context, a *app, names []string, format output.Fo
 				rows = append(rows, []any{v.Name, c.Name, c.Type, orNever(c.Absent), c.Unit, c.Source, c.Meaning})
 			}
 		}
-		return output.Print(output.Table, a.stdout, columns, rows)
+		return term.Print(term.Table, a.stdout, columns, rows)
 	})
 }
 
@@ -115,7 +114,7 @@ func chosen(views []warehouse.View, names []string) ([]warehouse.View, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, usagef("there is no view %q: the views are %s", name, wording.List(all))
+			return nil, usagef("there is no view %q: the views are %s", name, term.List(all))
 		}
 	}
 	return picked, nil

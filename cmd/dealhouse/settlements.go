@@ -14,13 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
 	"dealhouse/internal/settlement"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const settlementsLong = `Compares, for each payout and currency, what it earned (what its transactions are worth now), what it paid
@@ -45,7 +43,7 @@ const settlementsExample = `  dealhouse settlements
 func newSettlements(a *app) *cobra.Command {
 	var account string
 	list := &choice[string]{report.ListThreeWay, report.ThreeWayLists()}
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "settlements",
 		Short:   "Compare payouts with what reached the bank",
@@ -53,7 +51,7 @@ func newSettlements(a *app) *cobra.Command {
 		Example: settlementsExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("list") && format.value != output.CSV {
+			if cmd.Flags().Changed("list") && format.value != term.CSV {
 				return usagef("--list chooses the rows of --output csv")
 			}
 			return printSettlements(cmd.Context(), a, account, format.value, list.value)
@@ -63,12 +61,12 @@ func newSettlements(a *app) *cobra.Command {
 	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
 	complete(cmd, "list", list.allowed)
 	completeAccounts(cmd, a)
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV, term.HTML)
 	cmd.AddCommand(newSettlementsImport(a))
 	return cmd
 }
 
-func printSettlements(ctx context.Context, a *app, account string, format output.Format, list string) error {
+func printSettlements(ctx context.Context, a *app, account string, format term.Format, list string) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		t, err := report.NewThreeWay(ctx, w, account)
 		if err != nil {
@@ -80,11 +78,11 @@ func printSettlements(ctx context.Context, a *app, account string, format output
 			}
 		}
 		switch format {
-		case output.JSON:
+		case term.JSONArray:
 			return t.WriteJSON(a.stdout)
-		case output.HTML:
+		case term.HTML:
 			return t.WriteHTML(a.stdout)
-		case output.CSV:
+		case term.CSV:
 			return t.WriteCSV(a.stdout, list)
 		}
 		return printThreeWay(a.stdout, t)
@@ -94,13 +92,13 @@ func printSettlements(ctx context.Context, a *app, account string, format output
 // printThreeWay prints payouts and settlements for people.
 func printThreeWay(to io.Writer, t report.ThreeWay) error {
 	var payouts, settlements [][]any
-	columns := []output.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}}
+	columns := []term.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}}
 	amounts := []string{"earned", "paid out", "received", "fees", "converted", "outstanding"}
 	for _, name := range amounts {
 		columns = append(columns, alignedColumn(name))
 	}
-	columns = append(columns, output.Column{Name: "state"}, output.Column{Name: "settlements"},
-		output.Column{Name: "what to do"})
+	columns = append(columns, term.Column{Name: "state"}, term.Column{Name: "settlements"},
+		term.Column{Name: "what to do"})
 	d := report.AlignThreeWay(report.Terminal, t.Payouts)
 	for _, p := range t.Payouts {
 		row := []any{p.Account, strconv.FormatInt(p.Payout, 10), p.Currency}
@@ -116,13 +114,13 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
 	}
 	if len(payouts) > 0 {
-		if err := output.Print(output.Table, to, columns, payouts); err != nil {
+		if err := term.Print(term.Table, to, columns, payouts); err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
 	}
 	if len(settlements) > 0 {
-		err := output.Print(output.Table, to, []output.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
+		err := term.Print(term.Table, to, []term.Column{{Name: "account"}, {Name: "reference"}, {Name: "received on"},
 			{Name: "currency"}, alignedColumn("amount"), alignedColumn("fee"),
 			{Name: "converted from", Right: true}, {Name: "payouts"}, {Name: "text"}, {Name: "what to do"}}, settlements)
 		if err != nil {
@@ -130,7 +128,7 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 		}
 		fmt.Fprintln(to)
 	}
-	_, err := fmt.Fprintln(to, visible.Line(t.Summary()))
+	_, err := fmt.Fprintln(to, term.Line(t.Summary()))
 	return err
 }
 
@@ -229,8 +227,8 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return orRefused(orOldSchema(err))
 	}
-	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", visible.Line(source),
-		wording.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
+	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", term.Line(source),
+		term.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
 	return nil
 }
 
@@ -263,7 +261,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 		case is[service.SettingError](err):
 			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account",
 				Text: fmt.Sprintf("is %q, which is neither in the configuration nor in the warehouse",
-					visible.Line(r.Account))})
+					term.Line(r.Account))})
 		case err != nil:
 			return nil, err
 		}

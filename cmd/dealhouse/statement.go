@@ -12,10 +12,9 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
-	"dealhouse/internal/output"
 	"dealhouse/internal/report"
 	"dealhouse/internal/service"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -96,7 +95,7 @@ func newStatement(a *app) *cobra.Command {
 	var f monthFlags
 	list := &choice[string]{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing,
 		listForecast, listDue, listBacktest}}
-	var format *choice[output.Format]
+	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "statement",
 		Short:   "Print what happened to the cashback of an account in a month",
@@ -104,7 +103,7 @@ func newStatement(a *app) *cobra.Command {
 		Example: statementExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("list") && format.value != output.CSV {
+			if cmd.Flags().Changed("list") && format.value != term.CSV {
 				return usagef("--list chooses the rows of --output csv")
 			}
 			return printStatement(cmd.Context(), a, f, format.value, list.value)
@@ -113,23 +112,23 @@ func newStatement(a *app) *cobra.Command {
 	f.add(cmd, a)
 	cmd.Flags().Var(list, "list", "rows of the CSV: "+list.list())
 	complete(cmd, "list", list.allowed)
-	format = outputFlag(cmd, output.Table, output.JSON, output.CSV, output.HTML)
+	format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV, term.HTML)
 	return cmd
 }
 
-func printStatement(ctx context.Context, a *app, f monthFlags, format output.Format, list string) error {
+func printStatement(ctx context.Context, a *app, f monthFlags, format term.Format, list string) error {
 	account, month, err := f.read(a)
 	if err != nil {
 		return err
 	}
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
-		if format == output.CSV && list == listChanges {
+		if format == term.CSV && list == listChanges {
 			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
 		}
-		if format == output.CSV && (list == listOpening || list == listClosing) {
+		if format == term.CSV && (list == listOpening || list == listClosing) {
 			return report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout)
 		}
-		if format == output.CSV && list == listDue {
+		if format == term.CSV && list == listDue {
 			return report.WriteDueCSV(ctx, w, account, month, a.stdout)
 		}
 		s, err := report.NewStatement(ctx, w, account, month)
@@ -142,17 +141,17 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format output.For
 			}
 		}
 		switch {
-		case format == output.JSON:
+		case format == term.JSONArray:
 			return s.WriteJSON(a.stdout)
-		case format == output.HTML:
+		case format == term.HTML:
 			return s.WriteHTML(a.stdout)
-		case format == output.CSV && list == listAges:
+		case format == term.CSV && list == listAges:
 			return s.WriteAgesCSV(a.stdout)
-		case format == output.CSV && list == listForecast:
+		case format == term.CSV && list == listForecast:
 			return s.WriteForecastCSV(a.stdout)
-		case format == output.CSV && list == listBacktest:
+		case format == term.CSV && list == listBacktest:
 			return s.WriteBacktestCSV(a.stdout)
-		case format == output.CSV:
+		case format == term.CSV:
 			return s.WriteCSV(a.stdout)
 		}
 		return printStatementTables(a.stdout, s)
@@ -161,7 +160,7 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format output.For
 
 // printStatementTables prints the statement for people: for each currency the entries, and the ages of what is unpaid.
 func printStatementTables(to io.Writer, s report.Statement) error {
-	fmt.Fprintf(to, "Statement of %s, %s\n", visible.Line(s.Account), s.Month.Format("January 2006"))
+	fmt.Fprintf(to, "Statement of %s, %s\n", term.Line(s.Account), s.Month.Format("January 2006"))
 	for _, c := range s.Currencies {
 		row := func(name string, n any, b finance.Balance) []any {
 			t := c.Text(b)
@@ -172,9 +171,9 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 			rows = append(rows, row("  "+string(e.Event), e.Count, e.Balance))
 		}
 		rows = append(rows, row("Closing balance", "", c.Closing))
-		fmt.Fprintf(to, "\n%s\n\n", visible.Line(c.Currency))
+		fmt.Fprintf(to, "\n%s\n\n", term.Line(c.Currency))
 		amount := alignedColumn
-		err := output.Print(output.Table, to, []output.Column{{Name: "entry"}, output.Count("transactions"),
+		err := term.Print(term.Table, to, []term.Column{{Name: "entry"}, term.CountColumn("transactions"),
 			amount("pending"), amount("confirmed"), amount("after payment"), amount("total")}, rows)
 		if err != nil {
 			return err
@@ -188,7 +187,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		}
 		if len(ages) > 0 {
 			fmt.Fprintln(to)
-			if err := output.Print(output.Table, to, []output.Column{{Name: "unpaid, by age of the sale"},
+			if err := term.Print(term.Table, to, []term.Column{{Name: "unpaid, by age of the sale"},
 				amount("pending"), amount("confirmed"), amount("total")}, ages); err != nil {
 				return err
 			}
@@ -200,7 +199,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 	if len(s.Currencies) == 0 {
 		fmt.Fprint(to, "\nThere are no transactions up to the end of this month.\n")
 	}
-	_, err := fmt.Fprintf(to, "\n%s\n", visible.Line(s.Note()))
+	_, err := fmt.Fprintf(to, "\n%s\n", term.Line(s.Note()))
 	return err
 }
 
@@ -216,9 +215,9 @@ func printForecast(to io.Writer, c report.CurrencyStatement) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	right := func(name string) output.Column { return output.Column{Name: name, Right: true} }
+	right := func(name string) term.Column { return term.Column{Name: name, Right: true} }
 	fmt.Fprintln(to)
-	return output.Print(output.Table, to, []output.Column{{Name: "next payouts"}, output.Count("transactions"),
+	return term.Print(term.Table, to, []term.Column{{Name: "next payouts"}, term.CountColumn("transactions"),
 		right("pending"), right("rate"), right("confirmed"), right("rate"),
 		right("forecast"), {Name: "off in the past"}}, rows)
 }

@@ -12,10 +12,9 @@ import (
 
 	"dealhouse/internal/access"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const statusLong = `Shows where every stream of every account stands: its last success, its watermark, its rows, and its last
@@ -49,7 +48,7 @@ const widestScope = 60
 
 // statusCommand is what its flags say.
 type statusCommand struct {
-	format   *choice[output.Format]
+	format   *choice[term.Format]
 	watch    bool
 	interval time.Duration
 }
@@ -76,7 +75,7 @@ func newStatus(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&c.watch, "watch", false, "show it again and again, until Ctrl-C")
 	cmd.Flags().DurationVar(&c.interval, "interval", 2*time.Second, "how often, with --watch")
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
 }
 
@@ -100,34 +99,34 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 		func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
 }
 
-func printStatus(to io.Writer, format output.Format, all []warehouse.StreamStatus,
+func printStatus(to io.Writer, format term.Format, all []warehouse.StreamStatus,
 	scope func(warehouse.StreamStatus) string) error {
-	columns := []output.Column{
-		{Name: "account"}, {Name: "stream"}, output.Count("rows"), optional(output.Count("waiting")),
+	columns := []term.Column{
+		{Name: "account"}, {Name: "stream"}, term.CountColumn("rows"), optional(term.CountColumn("waiting")),
 		{Name: "last_success"}, {Name: "lag_seconds"}, {Name: "watermark"}, {Name: "last_run"}, {Name: "last_outcome"},
 		{Name: "scope", Optional: true}, {Name: "last_error", Optional: true},
 	}
-	if format == output.Table {
+	if format == term.Table {
 		now := time.Now()
 		for _, s := range all {
 			if !s.Now.IsZero() { // that of a stream which never ran
 				now = s.Now // the clock that the times below are of
 			}
 		}
-		columns[4] = output.Column{Name: "last success", Human: func(v any) string {
+		columns[4] = term.Column{Name: "last success", Human: func(v any) string {
 			if t, ok := v.(time.Time); ok {
-				return wording.Ago(now.Sub(t), wording.Short)
+				return term.Ago(now.Sub(t), term.Short)
 			}
 			return "never"
 		}}
-		columns[5] = output.Column{Name: "lag", Right: true, Human: output.AgeCell}
-		columns[6].Human, columns[6].Minor, columns[6].Uncut = output.TimeCell, true, true
+		columns[5] = term.Column{Name: "lag", Right: true, Human: term.AgeCell}
+		columns[6].Human, columns[6].Minor, columns[6].Uncut = term.TimeCell, true, true
 		columns = slices.Delete(columns, 7, 8)
 		columns[7].Name, columns[9].Name = "last outcome", "last error"
-		columns[8].Human = func(v any) string { return output.Cut(output.Plain(v), widestScope) }
+		columns[8].Human = func(v any) string { return term.Cut(term.Plain(v), widestScope) }
 		columns[9].Human = func(v any) string {
-			line, _, _ := strings.Cut(output.Plain(v), "\n")
-			return output.Cut(line, widestError)
+			line, _, _ := strings.Cut(term.Plain(v), "\n")
+			return term.Cut(line, widestError)
 		}
 	}
 	var rows [][]any
@@ -136,14 +135,14 @@ func printStatus(to io.Writer, format output.Format, all []warehouse.StreamStatu
 		if l := s.Lag(s.Now); l != nil {
 			lag = l.Seconds()
 		}
-		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, output.TimeAt(s.LastSuccess), lag, output.TimeAt(s.Watermark),
-			output.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
-		if format == output.Table {
+		row := []any{s.Account, s.Stream, s.Rows, s.Waiting, term.TimeAt(s.LastSuccess), lag, term.TimeAt(s.Watermark),
+			term.TimeAt(s.LastRun), s.LastOutcome, scope(s), s.LastError}
+		if format == term.Table {
 			row = slices.Delete(row, 7, 8)
 		}
 		rows = append(rows, row)
 	}
-	return output.Print(format, to, columns, rows)
+	return term.Print(format, to, columns, rows)
 }
 
 // readStatus reads the status, which is empty when nothing was ever loaded.

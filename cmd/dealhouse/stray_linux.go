@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 )
 
 // takeStderr makes each line that other code writes to stderr from now on a line of the log, if that is in JSON: what
@@ -21,7 +21,7 @@ import (
 // function puts everything back.
 func (a *app) takeStderr() (release func(), err error) {
 	release = func() {}
-	if a.logFormat.value != "json" || output.IsTerminal(os.Stderr) {
+	if a.logFormat.value != "json" || term.IsTerminal(os.Stderr) {
 		return release, nil
 	}
 	own, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)

@@ -12,12 +12,11 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/notify"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/telemetry"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const syncLong = `Reads each enabled stream of each account once and updates the warehouse to match. You can run it at any
@@ -62,7 +61,7 @@ type syncCommand struct {
 	full, dryRun, allowMassDelete bool
 	newService                    bool
 	pushGateway, metricsTextfile  string
-	format                        *choice[output.Format]
+	format                        *choice[term.Format]
 }
 
 func newSync(a *app) *cobra.Command {
@@ -71,7 +70,7 @@ func newSync(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:       "sync [STREAM...]",
 		Short:     "Load each enabled stream once",
-		Long:      fmt.Sprintf(syncLong, wording.List(catalog.Names())),
+		Long:      fmt.Sprintf(syncLong, term.List(catalog.Names())),
 		Example:   syncExample,
 		ValidArgs: catalog.Names(),
 		Args:      cobra.ArbitraryArgs,
@@ -81,7 +80,7 @@ func newSync(a *app) *cobra.Command {
 				if cmd.Flags().Changed("output") {
 					return usagef("--json is short for --output json: give one of them")
 				}
-				c.format.value = output.JSON
+				c.format.value = term.JSONArray
 			}
 			return c.run(cmd.Context(), a)
 		},
@@ -95,7 +94,7 @@ func newSync(a *app) *cobra.Command {
 	flags.StringVar(&c.pushGateway, "push-gateway", "", "push the metrics of the run to the Pushgateway at this `URL`")
 	flags.StringVar(&c.metricsTextfile, "metrics-textfile", "", "write the metrics of the run to this `file`")
 	completeAccounts(cmd, a)
-	c.format = outputFlag(cmd, output.Table, output.JSON, output.CSV)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	flags.BoolVar(&asJSON, "json", false, "short for --output json")
 	return cmd
 }

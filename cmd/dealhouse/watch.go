@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"dealhouse/internal/chdb"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 )
 
 // runAgain shows the status again and again.
 func (c statusCommand) runAgain(ctx context.Context, a *app) error {
-	screen := output.NewConsole(a.screen)
+	screen := term.NewConsole(a.screen)
 	defer screen.Release() // what was shown last stays
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
@@ -24,7 +24,7 @@ func (c statusCommand) runAgain(ctx context.Context, a *app) error {
 		var text bytes.Buffer
 		var to io.Writer = &text
 		if !a.wide {
-			to = output.Screen{Writer: to, Width: output.WidthOf(a.screen)}
+			to = term.Screen{Writer: to, Width: term.WidthOf(a.screen)}
 		}
 		err := c.run(ctx, a, to)
 		busy := errors.Is(err, chdb.ErrLocked)
@@ -48,19 +48,19 @@ func (c statusCommand) runAgain(ctx context.Context, a *app) error {
 }
 
 // show redraws on a terminal, and appends elsewhere: with the time, unless a program reads it.
-func (c statusCommand) show(to io.Writer, screen *output.Console, text string, busy bool) error {
+func (c statusCommand) show(to io.Writer, screen *term.Console, text string, busy bool) error {
 	head := time.Now().UTC().Format(time.RFC3339)
 	if busy {
 		head += "  another process has the embedded warehouse; this is the status before"
 	}
-	if screen.Live() && c.format.value == output.Table {
+	if screen.Live() && c.format.value == term.Table {
 		screen.Show(append([]string{head, ""}, strings.Split(strings.TrimRight(text, "\n"), "\n")...))
 		return nil
 	}
 	if busy {
 		return nil
 	}
-	if c.format.value == output.Table {
+	if c.format.value == term.Table {
 		text = head + "\n" + text + "\n"
 	}
 	_, err := fmt.Fprint(to, text)

@@ -50,21 +50,21 @@ func TestNamesStandHereAlone(t *testing.T) {
 func TestNamesAreFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]int{
-		"func f(s string) bool { return s == `coupons` }":                          1,
-		"var s = `transactions_decided`":                                           1,
-		"var s = `SELECT 1 FROM transactions`":                                     1,
-		"var s = `SELECT 1\nFROM\n  payouts_versions AS p`":                        1,
-		"var s = `LEFT JOIN products_latest USING (id)`":                           1,
-		"var s = `INSERT INTO coupons_keys VALUES`":                                1,
-		"var s = `CREATE TABLE IF NOT EXISTS transactions_decided (`":              1,
-		"var s = `WHERE stream = 'transactions' AND account = ''`":                 1,
-		"var s = `SELECT transactions.id FROM $from AS transactions`":              0,
-		"var s = `SELECT payouts FROM settlements`":                                0,
-		"var s = `FROM transactions_by_passback_uid`":                              0,
-		"var s = `reading the transactions of an account`":                         0,
-		"const queryExample = `dealhouse query \"SELECT 1 FROM products\"`":        0,
-		"var c = []output.Column{{Name: `payouts`}, output.Count(`transactions`)}": 0,
-		"var c = output.Column{Name: `payouts`}":                                   0,
+		"func f(s string) bool { return s == `coupons` }":                            1,
+		"var s = `transactions_decided`":                                             1,
+		"var s = `SELECT 1 FROM transactions`":                                       1,
+		"var s = `SELECT 1\nFROM\n  payouts_versions AS p`":                          1,
+		"var s = `LEFT JOIN products_latest USING (id)`":                             1,
+		"var s = `INSERT INTO coupons_keys VALUES`":                                  1,
+		"var s = `CREATE TABLE IF NOT EXISTS transactions_decided (`":                1,
+		"var s = `WHERE stream = 'transactions' AND account = ''`":                   1,
+		"var s = `SELECT transactions.id FROM $from AS transactions`":                0,
+		"var s = `SELECT payouts FROM settlements`":                                  0,
+		"var s = `FROM transactions_by_passback_uid`":                                0,
+		"var s = `reading the transactions of an account`":                           0,
+		"const queryExample = `dealhouse query \"SELECT 1 FROM products\"`":          0,
+		"var c = []term.Column{{Name: `payouts`}, term.CountColumn(`transactions`)}": 0,
+		"var c = term.Column{Name: `payouts`}":                                       0,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "code.go", "package p\n"+code, parser.SkipObjectResolution)
 		if err != nil {
@@ -117,5 +117,5 @@ func ofOutput(e ast.Expr) bool {
 		return false
 	}
 	pkg, ok := s.X.(*ast.Ident)
-	return ok && pkg.Name == "output" && (s.Sel.Name == "Column" || s.Sel.Name == "Count")
+	return ok && pkg.Name == "term" && (s.Sel.Name == "Column" || s.Sel.Name == "CountColumn")
 }

@@ -12,17 +12,16 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // checkAPI reads the first pages of each enabled stream, all in parallel: the user wants to know soon.
 func (c *Checker) checkAPI(ctx context.Context, cfg *config.Config) []Finding {
 	targets, err := service.Selection{}.Targets(cfg)
 	if err != nil {
-		return []Finding{warn("API", output.Message(err))}
+		return []Finding{warn("API", term.Message(err))}
 	}
 	api := c.options.Service.Clients(func(o *dealapi.Options) {
 		o.NoRetry, o.MaxAttempts, o.MaxElapsed = false, 2, 10*time.Second
@@ -66,10 +65,10 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 			s.try(ctx, client, probe)
 		}
 	}
-	detail := fmt.Sprintf("%s on the first page, in %s", wording.Plural(uint64(s.records), "record"), wording.Span(s.took))
+	detail := fmt.Sprintf("%s on the first page, in %s", term.Plural(uint64(s.records), "record"), term.Span(s.took))
 	scoped := len(t.Setting.Scope) > 0
 	if scoped {
-		detail = fmt.Sprintf("only %s, in %s", t.Setting.Scope.Brief(), wording.Plural(uint64(len(queries)), "list"))
+		detail = fmt.Sprintf("only %s, in %s", t.Setting.Scope.Brief(), term.Plural(uint64(len(queries)), "list"))
 		if len(queries) > checkedLists {
 			detail += fmt.Sprintf(", the first %d of which were asked for", checkedLists)
 		}
@@ -84,7 +83,7 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t ser
 	case scoped && len(s.empty) > 0:
 		return warn(name, detail+"; the API lists nothing for "+strings.Join(s.empty, ", with ")+": is it spelled correctly?")
 	case scoped:
-		return ok(name, fmt.Sprintf("%s: %s on their first pages", detail, wording.Plural(uint64(s.records), "record")))
+		return ok(name, fmt.Sprintf("%s: %s on their first pages", detail, term.Plural(uint64(s.records), "record")))
 	case s.records == 0:
 		return warn(name, "the API answers but lists no records: is it the right key?")
 	case s.doubt != "":

@@ -8,9 +8,8 @@ import (
 
 	"dealhouse/internal/access"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // Verdicts of a check.
@@ -36,7 +35,7 @@ func skipped(check, detail string) Finding {
 }
 
 // failed is the finding of an error.
-func failed(check string, err error) Finding { return failedAs(check, output.Message(err), err) }
+func failed(check string, err error) Finding { return failedAs(check, term.Message(err), err) }
 
 // failedAs is the finding of errors, in other words.
 func failedAs(check, detail string, causes ...error) Finding {
@@ -118,6 +117,6 @@ func describe(cfg *config.Config) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s: %s, %s enabled", file, wording.Plural(uint64(len(cfg.Accounts)), "account"),
-		wording.Plural(uint64(streams), "stream"))
+	return fmt.Sprintf("%s: %s, %s enabled", file, term.Plural(uint64(len(cfg.Accounts)), "account"),
+		term.Plural(uint64(streams), "stream"))
 }

@@ -13,8 +13,8 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/machine"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // DemoFile marks a folder as one of the demo, whose data may be removed.
@@ -66,13 +66,13 @@ func checkRoom(dir string) Finding {
 	case err != nil:
 		return failedAs("disk", err.Error())
 	case free < warehouse.NoRoom:
-		return failedAs("disk", wording.Size(free)+
+		return failedAs("disk", term.Size(free)+
 			" free: make room or move the folder to another disk, else loading will soon fail")
 	case free < warehouse.LittleRoom:
-		return warn("disk", wording.Size(free)+
+		return warn("disk", term.Size(free)+
 			" free, which is little: loaded data is stored twice for a moment")
 	}
-	return ok("disk", wording.Size(free)+" free")
+	return ok("disk", term.Size(free)+" free")
 }
 
 // checkHolder says which other process has the folder open, if one has.

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -58,7 +58,7 @@ func checkDSN(ctx context.Context, cfg *config.Config) (all []Finding) {
 		err = w.Close()
 	}
 	if err != nil {
-		all = append(all, misconfigured("warehouse", output.Message(err)))
+		all = append(all, misconfigured("warehouse", term.Message(err)))
 	}
 	return all
 }

@@ -6,7 +6,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/notify"
-	"dealhouse/internal/output"
+	"dealhouse/internal/term"
 )
 
 // Receivers says which receivers are set up correctly. With ask, it sends each a test message. Without ask, it
@@ -37,7 +37,7 @@ func (c *Checker) Receivers(ctx context.Context, ask bool) (all []Finding) {
 // Receiver is the finding of a test of one.
 func Receiver(t notify.Tried) Finding {
 	if t.Err != nil {
-		return failedAs("receiver: "+t.Receiver, output.Message(t.Err))
+		return failedAs("receiver: "+t.Receiver, term.Message(t.Err))
 	}
 	return ok("receiver: "+t.Receiver, "it accepted a message")
 }

@@ -10,8 +10,8 @@ import (
 	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
-	"dealhouse/internal/output"
 	"dealhouse/internal/service"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -34,7 +34,7 @@ func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all [
 	}
 	defer func() {
 		if err := w.Close(); err != nil {
-			all = append(all, warn("warehouse", output.Message(err)))
+			all = append(all, warn("warehouse", term.Message(err)))
 		}
 	}()
 	server := w.Server()
@@ -57,7 +57,7 @@ func checkSchema(ctx context.Context, w *warehouse.Warehouse) Finding {
 		return warn("schema", "database "+w.Database()+
 			": to be created or upgraded; dealhouse sync does it, or dealhouse migrate")
 	case err != nil:
-		return failedAs("schema", "database "+w.Database()+": "+output.Message(err), err)
+		return failedAs("schema", "database "+w.Database()+": "+term.Message(err), err)
 	}
 	return ok("schema", "database "+w.Database()+": up to date")
 }
@@ -88,7 +88,7 @@ func checkSettings(ctx context.Context, w *warehouse.Warehouse) Finding {
 		return ok("settings", "the user may change the settings that runs depend on")
 	case warehouse.IsSettingRefused(err):
 		return misconfigured("settings",
-			"the user may not change settings that runs depend on: remove the constraint, or give the user a profile that is not readonly: "+output.Message(err))
+			"the user may not change settings that runs depend on: remove the constraint, or give the user a profile that is not readonly: "+term.Message(err))
 	}
 	return failed("settings", err)
 }

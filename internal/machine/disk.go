@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // FreeDisk returns how many bytes this user may still write to the disk of a folder (machine-2).
@@ -27,7 +27,7 @@ func NeedDisk(path string, bytes uint64) error {
 	free, err := FreeDisk(path)
 	if err == nil && free < bytes {
 		err = fmt.Errorf("the disk of %s has %s free, and %s are needed: make room, or take another disk", path,
-			wording.Size(free), wording.Size(bytes))
+			term.Size(free), term.Size(bytes))
 	}
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dealhouse/internal/receiver"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Limits of waiting messages (notify-4), and of the attempts to send them.
@@ -249,7 +249,7 @@ func (n *Notifier) tellTrouble(ctx context.Context, r *Receivers, err error) {
 		return
 	case err == nil:
 		m := Message{Event: receiver.EventRecovered, Title: "Recovered: the warehouse",
-			Text: "The warehouse works again, after " + wording.Long(now.Sub(t.since)) + "."}
+			Text: "The warehouse works again, after " + term.Long(now.Sub(t.since)) + "."}
 		n.tellDirectly(ctx, r, m, now,
 			func(to *target) bool { return t.told[to.Name] && to.wants(receiver.EventRecovered) })
 		*t = trouble{}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/receiver"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // space is the namespace of the IDs of messages.
@@ -264,23 +264,23 @@ func (d *draft) title() string {
 func (d *draft) whom() string {
 	of := " of " + strings.Join(d.accounts, "")
 	if len(d.accounts) > 1 {
-		of = " of " + wording.Plural(uint64(len(d.accounts)), "account")
+		of = " of " + term.Plural(uint64(len(d.accounts)), "account")
 	}
 	switch {
 	case d.event == receiver.EventFindings:
-		return wording.Plural(d.things, "new finding") + of
+		return term.Plural(d.things, "new finding") + of
 	case d.kind == kindVanished:
-		return wording.Plural(d.things, "field") + of
+		return term.Plural(d.things, "field") + of
 	case d.event == receiver.EventDrift:
-		return wording.Plural(d.things, "new field") + of
+		return term.Plural(d.things, "new field") + of
 	case len(d.streams) <= 3 && len(d.accounts) == 1:
 		var names []string
 		for _, id := range d.streams {
-			names = append(names, wording.Spaced(id.Stream))
+			names = append(names, term.Spaced(id.Stream))
 		}
-		return wording.List(names) + of
+		return term.List(names) + of
 	}
-	return wording.Plural(uint64(len(d.streams)), "stream") + of
+	return term.Plural(uint64(len(d.streams)), "stream") + of
 }
 
 // maxCommands is how many commands a message lists.
@@ -297,7 +297,7 @@ var advice = map[string]string{
 func (d *draft) text() string {
 	lines := d.lines
 	if len(lines) > maxLines {
-		lines = append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %s more", wording.Count(uint64(len(lines)-maxLines))))
+		lines = append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %s more", term.Count(uint64(len(lines)-maxLines))))
 	}
 	lines = slices.Clone(lines)
 	if len(d.deletes) > 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dealhouse/internal/receiver"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 )
 
 // Message is what a receiver is told, and what its template is given. Its texts are escaped for the form of the
@@ -57,7 +57,7 @@ func clip(text string, most int) string {
 }
 
 // line makes a text of the API fit for a message (notify-7).
-func line(text string) string { return clip(visible.Line(text), maxLine) }
+func line(text string) string { return clip(term.Line(text), maxLine) }
 
 // escaped returns the message with its texts as a form needs them.
 func (m Message) escaped(escape func(string) string) Message {

@@ -13,9 +13,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Acknowledging is a person's acknowledgement of findings about a payout.
@@ -59,7 +58,7 @@ const maxNote = 500
 
 // checkNote returns a *RefusedError if a text cannot be a note or a name. Both must be one line of text.
 func checkNote(what, text string) error {
-	if utf8.RuneCountInString(text) > maxNote || visible.Line(text) != text {
+	if utf8.RuneCountInString(text) > maxNote || term.Line(text) != text {
 		return refused(Unreadable, "%s: want one line of at most %d characters", what, maxNote)
 	}
 	return nil
@@ -72,7 +71,7 @@ func (a *Acknowledging) check() error {
 	}
 	switch {
 	case !slices.Contains(codes, a.Reason):
-		return refused(Unreadable, "the reason is one of %s", wording.List(codes))
+		return refused(Unreadable, "the reason is one of %s", term.List(codes))
 	case NeedsNote(a.Reason) && strings.TrimSpace(a.Note) == "":
 		return refused(Unreadable, "the reason %s needs a note", a.Reason)
 	case a.Tolerance < 0:
@@ -152,7 +151,7 @@ func (p Payout) Seen() string {
 // Acknowledged returns what was acknowledged, in words: "expected clawback of EUR 12.34".
 func Acknowledged(k warehouse.Acknowledgement) string {
 	if k.Amount.IsZero() && k.Currency == "" {
-		return wording.Spaced(k.Kind)
+		return term.Spaced(k.Kind)
 	}
-	return wording.Spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
+	return term.Spaced(k.Kind) + " of " + withCurrency(k.Currency, k.Amount.Abs())
 }

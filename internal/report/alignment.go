@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // Medium is where a table is shown: it says which spaces are as wide as a digit and as a point.
@@ -56,7 +56,7 @@ func (a *Alignment) NoteKnown(column, currency string, amount *decimal.Decimal) 
 // Text returns an amount as it is written in its column.
 func (a *Alignment) Text(column, currency string, amount decimal.Decimal) string {
 	n := a.digits[[2]string{column, currency}]
-	text := wording.Grouped(amount.StringFixed(n))
+	text := term.Grouped(amount.StringFixed(n))
 	if lacking := a.most[column] - n; lacking > 0 {
 		if n == 0 {
 			text += a.in.point

@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -146,9 +146,9 @@ func WriteBehindCSV(ctx context.Context, w *warehouse.Warehouse, account string,
 			if b.Payout != nil {
 				payout = strconv.FormatInt(*b.Payout, 10)
 			}
-			return write(visible.Cell(account), month.Format("2006-01"), f.Title(), visible.Cell(b.Currency),
+			return write(term.Cell(account), month.Format("2006-01"), f.Title(), term.Cell(b.Currency),
 				b.ID.String(), iso(&b.At), iso(b.SoldAt), ages[b.Age],
-				visible.Cell(b.Retailer), visible.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending),
+				term.Cell(b.Retailer), term.Cell(b.Status), payout, MoneyIn(b.Currency, b.Pending),
 				MoneyIn(b.Currency, b.Confirmed), MoneyIn(b.Currency, b.Settled), MoneyIn(b.Currency, b.Total()))
 		})
 	})

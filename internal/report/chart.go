@@ -5,7 +5,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // bar is one bar of a chart. Its length is a share of the longest one, and the only float that is made
@@ -57,7 +57,7 @@ func (r Reconciliation) verdictChart() *chart {
 	c := newChart("Payouts by verdict", "")
 	for _, v := range Verdicts() {
 		n := r.Count(v)
-		c.add(wording.Spaced(v), wording.Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
+		c.add(term.Spaced(v), term.Grouped(decimal.NewFromInt(int64(n)).String()), v, decimal.NewFromInt(int64(n)))
 	}
 	return c.layOut()
 }
@@ -92,8 +92,8 @@ func (r Reconciliation) monthlyCharts() []*chart {
 		}
 		for _, key := range months {
 			m := byCurrency[currency][key]
-			c.add(key, wording.Grouped(MoneyIn(currency, m.reported)), "reported", m.reported)
-			c.add("", wording.Grouped(MoneyIn(currency, m.recomputed)), "recomputed", m.recomputed)
+			c.add(key, term.Grouped(MoneyIn(currency, m.reported)), "reported", m.reported)
+			c.add("", term.Grouped(MoneyIn(currency, m.recomputed)), "recomputed", m.recomputed)
 		}
 		charts = append(charts, c.layOut())
 	}

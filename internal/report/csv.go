@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -99,13 +99,13 @@ func (r Reconciliation) payoutRecords() [][]string {
 	records := [][]string{append(header, "what_to_do")}
 	for _, p := range r.Payouts {
 		for _, l := range p.Explained.Lines {
-			record := []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), iso(p.Start), iso(p.End),
-				visible.Cell(l.Currency), p.Word(),
+			record := []string{term.Cell(p.Account), strconv.FormatInt(p.ID, 10), iso(p.Start), iso(p.End),
+				term.Cell(l.Currency), p.Word(),
 				MoneyIn(l.Currency, l.Paid), MoneyIn(l.Currency, l.Worth), MoneyIn(l.Currency, l.Difference())}
 			for _, k := range KindColumns() {
 				record = append(record, MoneyIn(l.Currency, l.Sum(k.Kind)))
 			}
-			records = append(records, append(record, visible.Cell(p.Advice())))
+			records = append(records, append(record, term.Cell(p.Advice())))
 		}
 	}
 	return records
@@ -116,7 +116,7 @@ func (r Reconciliation) totalRecords() [][]string {
 		"as_of_now"}}
 	for _, p := range r.Payouts {
 		for i, name := range warehouse.PayoutTotals() {
-			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), visible.Cell(p.Currency()),
+			records = append(records, []string{term.Cell(p.Account), strconv.FormatInt(p.ID, 10), term.Cell(p.Currency()),
 				name,
 				Amount(name, p.Reported[i]), Amount(name, p.Stamped[i]), Amount(name, p.Difference[i]), Amount(name, p.AsOfNow[i])})
 		}
@@ -129,9 +129,9 @@ func (r Reconciliation) exceptionRecords() [][]string {
 		"status_when_paid", "status_now", "paid", "worth_now", "difference", "changed_at"}}
 	for _, p := range r.Payouts {
 		for _, e := range p.Exceptions() {
-			records = append(records, []string{visible.Cell(p.Account), strconv.FormatInt(p.ID, 10), e.ID.String(),
-				iso(e.SoldAt), visible.Cell(e.Retailer), visible.Cell(e.Currency),
-				string(e.Kind), string(e.Reason), visible.Cell(e.WhenPaid), visible.Cell(e.Status), MoneyIn(e.Currency, e.Paid),
+			records = append(records, []string{term.Cell(p.Account), strconv.FormatInt(p.ID, 10), e.ID.String(),
+				iso(e.SoldAt), term.Cell(e.Retailer), term.Cell(e.Currency),
+				string(e.Kind), string(e.Reason), term.Cell(e.WhenPaid), term.Cell(e.Status), MoneyIn(e.Currency, e.Paid),
 				MoneyIn(e.Currency, e.Worth),
 				MoneyIn(e.Currency, e.Paid.Sub(e.Worth)), iso(e.ChangedAt)})
 		}
@@ -142,9 +142,9 @@ func (r Reconciliation) exceptionRecords() [][]string {
 func (r Reconciliation) orphanRecords() [][]string {
 	records := [][]string{strings.Fields("account payout_id currency transactions cashback was_listed certain what_to_do")}
 	for _, o := range r.Orphans {
-		records = append(records, []string{visible.Cell(o.Account), strconv.FormatInt(o.Payout, 10), visible.Cell(o.Currency),
+		records = append(records, []string{term.Cell(o.Account), strconv.FormatInt(o.Payout, 10), term.Cell(o.Currency),
 			fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback),
-			strconv.FormatBool(o.WasListed), strconv.FormatBool(o.Certain), visible.Cell(OrphanAdvice(o))})
+			strconv.FormatBool(o.WasListed), strconv.FormatBool(o.Certain), term.Cell(OrphanAdvice(o))})
 	}
 	return records
 }
@@ -152,8 +152,8 @@ func (r Reconciliation) orphanRecords() [][]string {
 func (r Reconciliation) overdueRecords() [][]string {
 	records := [][]string{strings.Fields("account month currency transactions cashback oldest_sale what_to_do")}
 	for _, o := range r.Overdue {
-		records = append(records, []string{visible.Cell(o.Account), o.Month, visible.Cell(o.Currency),
-			fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), visible.Cell(r.OverdueAdvice(o))})
+		records = append(records, []string{term.Cell(o.Account), o.Month, term.Cell(o.Currency),
+			fmt.Sprint(o.Transactions), MoneyIn(o.Currency, o.Cashback), iso(&o.OldestSale), term.Cell(r.OverdueAdvice(o))})
 	}
 	return records
 }
@@ -171,9 +171,9 @@ func (r Reconciliation) transactionRecord(t warehouse.PayoutTransaction) []strin
 		now = strconv.FormatInt(*t.PayoutNow, 10)
 	}
 	p := r.Payout(t)
-	return []string{visible.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(),
-		iso(t.SoldAt), visible.Cell(t.Retailer), visible.Cell(t.Currency),
-		visible.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, visible.Cell(t.Status),
+	return []string{term.Cell(t.Account), strconv.FormatInt(t.Payout, 10), t.ID.String(),
+		iso(t.SoldAt), term.Cell(t.Retailer), term.Cell(t.Currency),
+		term.Cell(p.WhenPaid(t)), moneyOrNone(t.Currency, p.PaidFor(t)), t.State, term.Cell(t.Status),
 		Amount("", t.OrderValue), Amount("", t.Cashback), MoneyIn(t.Currency, p.WorthOf(t)), now, iso(t.ChangedAt)}
 }
 

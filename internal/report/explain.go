@@ -8,8 +8,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // searchBudget bounds the search for culprits in all payouts of a reconciliation together. It takes
@@ -238,7 +238,7 @@ func MatterTitle(kind string) string {
 			return k.Title
 		}
 	}
-	return wording.Spaced(kind)
+	return term.Spaced(kind)
 }
 
 // Amount returns the amount of the kind in a line. What can be claimed is written without a sign.

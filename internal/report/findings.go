@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Counts is what a reconciliation found, in numbers: metrics show them for each account.
@@ -58,9 +58,9 @@ func summaryOf(all []warehouse.Finding) string {
 		}
 	}
 	for i, kind := range kinds {
-		kinds[i] = fmt.Sprintf("%d %s", times[kind], wording.Spaced(kind))
+		kinds[i] = fmt.Sprintf("%d %s", times[kind], term.Spaced(kind))
 	}
-	return wording.Plural(uint64(len(all)), "finding") + ": " + wording.List(kinds)
+	return term.Plural(uint64(len(all)), "finding") + ": " + term.List(kinds)
 }
 
 // Counts counts what was found.

@@ -11,9 +11,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Unpaid is the cashback that is unpaid at the end of a month, by the payout in which it is due. Services make a payout
@@ -120,7 +119,7 @@ type ForecastRow struct {
 // together are everything that is unpaid.
 func (c CurrencyStatement) ForecastRows() []ForecastRow {
 	var rows []ForecastRow
-	money := func(d decimal.Decimal) string { return wording.Grouped(MoneyIn(c.Currency, d)) }
+	money := func(d decimal.Decimal) string { return term.Grouped(MoneyIn(c.Currency, d)) }
 	rests := []struct {
 		title string
 		finance.Stock
@@ -148,7 +147,7 @@ func (c CurrencyStatement) ForecastRows() []ForecastRow {
 		if f.Tested() {
 			worst := f.Worst()
 			row.PastOff = fmt.Sprintf("%s %% in %s, at most %s (%s)", f.OffPercent(),
-				wording.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()),
+				term.Plural(uint64(len(f.Tests)), "payout"), money(worst.Off().Abs()),
 				finance.MonthOf(worst.Due).Format("2006-01"))
 		}
 		rows = append(rows, row)
@@ -194,7 +193,7 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 			if f.Known {
 				amount, state = money(f.Amount), "forecast"
 			}
-			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+			records = append(records, []string{term.Cell(s.Account), s.Month.Format("2006-01"), term.Cell(c.Currency),
 				finance.MonthOf(f.Due).Format("2006-01"), fmt.Sprint(f.Count()),
 				money(f.Pending), money(f.PendingRate.Paid), money(f.PendingRate.Unpaid), money(f.Confirmed),
 				money(f.ConfirmedRate.Paid), money(f.ConfirmedRate.Unpaid), amount,
@@ -205,7 +204,7 @@ func (s Statement) WriteForecastCSV(w io.Writer) error {
 			finance.Stock
 		}{{"later", c.Unpaid.Later}, {"overdue", c.Unpaid.Overdue}, {"no time of sale", c.Unpaid.Undated}} {
 			if rest.Count() != 0 {
-				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency), "",
+				records = append(records, []string{term.Cell(s.Account), s.Month.Format("2006-01"), term.Cell(c.Currency), "",
 					fmt.Sprint(rest.Count()), money(rest.Pending), "", "",
 					money(rest.Confirmed), "", "", "", "", "", rest.state})
 			}
@@ -221,7 +220,7 @@ func (s Statement) WriteBacktestCSV(w io.Writer) error {
 	for _, c := range s.Currencies {
 		for _, f := range c.Forecast {
 			for _, t := range f.Tests {
-				records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+				records = append(records, []string{term.Cell(s.Account), s.Month.Format("2006-01"), term.Cell(c.Currency),
 					fmt.Sprint(f.ToGo), finance.MonthOf(t.Due).Format("2006-01"),
 					MoneyIn(c.Currency, t.Forecast), MoneyIn(c.Currency, t.Paid), MoneyIn(c.Currency, t.Off())})
 			}
@@ -245,8 +244,8 @@ func WriteDueCSV(ctx context.Context, w *warehouse.Warehouse, account string, mo
 			if d.Due != nil {
 				due = d.Due.Format("2006-01")
 			}
-			return write(visible.Cell(account), month.Format("2006-01"), visible.Cell(d.Currency), due, d.ID.String(),
-				iso(d.SoldAt), visible.Cell(d.Retailer), MoneyIn(d.Currency, d.Pending), MoneyIn(d.Currency, d.Confirmed))
+			return write(term.Cell(account), month.Format("2006-01"), term.Cell(d.Currency), due, d.ID.String(),
+				iso(d.SoldAt), term.Cell(d.Retailer), MoneyIn(d.Currency, d.Pending), MoneyIn(d.Currency, d.Confirmed))
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 //go:embed report.html
@@ -49,9 +49,9 @@ const shownExceptions = 25
 // WriteHTML writes a self-contained page: no script, no image, no font, no request. It prints on A4.
 func (r Reconciliation) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"day": Day, "words": wording.Spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
+		"day": Day, "words": term.Spaced, "kinds": KindColumns, "orphan": OrphanAdvice, "overdue": r.OverdueAdvice,
 		"payout": r.Payout,
-		"tone":   tone, "sentence": wording.Sentence,
+		"tone":   tone, "sentence": term.Sentence,
 		"lines":      func(l []finance.Line) *Alignment { return AlignLines(Page, l...) },
 		"exceptions": func(all []Exception) *Alignment { return AlignExceptions(Page, all) },
 		"all":        func() *Alignment { return r.AlignPayouts(Page) },
@@ -149,7 +149,7 @@ func (r Reconciliation) expected() []expectedRow {
 	}
 	var all []expectedRow
 	for _, k := range kinds {
-		title, payouts := strings.TrimSuffix(k.Words, ":"), wording.Count(uint64(k.payouts))
+		title, payouts := strings.TrimSuffix(k.Words, ":"), term.Count(uint64(k.payouts))
 		for _, currency := range slices.Sorted(slices.Values(k.sums.order)) {
 			all = append(all, expectedRow{title, orUnknown(currency), d.Text("amount", currency, k.sums.by[currency]), payouts})
 			title, payouts = "", ""

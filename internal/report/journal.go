@@ -16,7 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -343,9 +343,9 @@ func (j Journal) Note() string {
 func (j Journal) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("entry_id line date account_code debit credit currency reference text account month state")}
 	for _, l := range j.Lines() {
-		records = append(records, []string{visible.Cell(l.ID), fmt.Sprint(l.Number), l.Date.Format(time.DateOnly),
-			visible.Cell(l.Code), l.DebitCell(), l.CreditCell(), visible.Cell(l.Currency),
-			visible.Cell(l.Reference), visible.Cell(l.Text), visible.Cell(j.Account), j.Month.Format("2006-01"), j.state()})
+		records = append(records, []string{term.Cell(l.ID), fmt.Sprint(l.Number), l.Date.Format(time.DateOnly),
+			term.Cell(l.Code), l.DebitCell(), l.CreditCell(), term.Cell(l.Currency),
+			term.Cell(l.Reference), term.Cell(l.Text), term.Cell(j.Account), j.Month.Format("2006-01"), j.state()})
 	}
 	return writeRecords(w, records)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -170,7 +170,7 @@ func writeObject(w io.Writer, o any, what string) error {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(o)
 	if err == nil {
-		_, err = w.Write(visible.JSON(text.Bytes()))
+		_, err = w.Write(term.JSON(text.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("writing the %s as JSON: %w", what, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Matter is something about a payout that finance has to look at, until it is acknowledged.
@@ -145,11 +145,11 @@ func (p Payout) acknowledged() []string {
 		if a == nil {
 			continue
 		}
-		what := "the " + wording.Spaced(a.Kind) + " of " + withCurrency(a.Currency, a.Amount.Abs())
+		what := "the " + term.Spaced(a.Kind) + " of " + withCurrency(a.Currency, a.Amount.Abs())
 		if a.Amount.IsZero() {
-			what = "that it is " + wording.Spaced(a.Kind)
+			what = "that it is " + term.Spaced(a.Kind)
 		}
-		text := fmt.Sprintf("%s acknowledged %s as %s on %s", a.By, what, wording.Spaced(a.Reason),
+		text := fmt.Sprintf("%s acknowledged %s as %s on %s", a.By, what, term.Spaced(a.Reason),
 			a.At.UTC().Format(time.DateOnly))
 		if a.Note != "" {
 			text += " (" + a.Note + ")"

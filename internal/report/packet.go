@@ -18,9 +18,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Packet is the evidence about a payout for the service: what was paid, what it is worth now, and every version of the
@@ -90,7 +89,7 @@ func unique(texts []string) []string {
 }
 
 func (r *PacketRecord) add(v warehouse.RecordVersion) {
-	v.Content = string(visible.JSON([]byte(v.Content))) // what is hashed is what is shown
+	v.Content = string(term.JSON([]byte(v.Content))) // what is hashed is what is shown
 	sum := sha256.Sum256([]byte(v.Content))
 	n := PacketVersion{RecordVersion: v, Number: len(r.Versions) + 1, SHA256: hex.EncodeToString(sum[:])}
 	if len(r.Versions) > 0 {
@@ -135,10 +134,10 @@ func (p Packet) WriteCSV(w io.Writer) error {
 	records := [][]string{strings.Fields("account payout_id record id version loaded_at updated_at gone changed content content_sha256 warehouse_hash run_id")}
 	for _, r := range p.Records {
 		for _, v := range r.Versions {
-			records = append(records, []string{visible.Cell(p.Payout.Account), strconv.FormatInt(p.Payout.ID, 10),
-				strings.TrimSuffix(r.Stream, "s"), visible.Cell(r.ID), fmt.Sprint(v.Number), iso(&v.LoadedAt),
-				iso(v.UpdatedAt), strconv.FormatBool(v.Deleted), visible.Cell(strings.Join(v.Changed, "; ")),
-				visible.Cell(v.Content), v.SHA256, v.Hash, v.RunID})
+			records = append(records, []string{term.Cell(p.Payout.Account), strconv.FormatInt(p.Payout.ID, 10),
+				strings.TrimSuffix(r.Stream, "s"), term.Cell(r.ID), fmt.Sprint(v.Number), iso(&v.LoadedAt),
+				iso(v.UpdatedAt), strconv.FormatBool(v.Deleted), term.Cell(strings.Join(v.Changed, "; ")),
+				term.Cell(v.Content), v.SHA256, v.Hash, v.RunID})
 		}
 	}
 	return writeRecords(w, records)
@@ -150,11 +149,11 @@ var packetText string
 // WriteHTML writes one page that needs no other files, and prints on A4.
 func (p Packet) WriteHTML(w io.Writer) error {
 	return writePage(w, "packet", packetText, template.FuncMap{
-		"money":   func(currency string, d decimal.Decimal) string { return wording.Grouped(MoneyIn(currency, d)) },
+		"money":   func(currency string, d decimal.Decimal) string { return term.Grouped(MoneyIn(currency, d)) },
 		"day":     Day,
 		"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"kinds":   KindColumns,
-		"visible": visible.Text,
+		"visible": term.Text,
 		"one":     func(stream string) string { return strings.TrimSuffix(stream, "s") },
 	}, struct {
 		Packet

@@ -9,8 +9,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Verdicts of a payout, as the view payout_reconciliation gives them.
@@ -152,7 +152,7 @@ func (r Reconciliation) One(id int64) (Payout, error) {
 	case 1:
 		return r.Payouts[0], nil
 	}
-	return Payout{}, refused(Unreadable, "%s have a payout %d: say which account is meant", wording.List(r.Accounts()), id)
+	return Payout{}, refused(Unreadable, "%s have a payout %d: say which account is meant", term.List(r.Accounts()), id)
 }
 
 // Accounts returns the accounts that it knows something about, sorted.

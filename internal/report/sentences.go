@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // namedIDs is the largest number of transactions that a sentence names. The tables have all.
@@ -54,7 +54,7 @@ func (p Payout) verdictAdvice() string {
 		all = append(all, p.notLoaded(n, "no cashback"))
 	}
 	if p.Gone > 0 && len(p.items(finance.Vanished)) == 0 {
-		all = append(all, "ask the service: it no longer lists "+wording.Plural(p.Gone, "transaction")+
+		all = append(all, "ask the service: it no longer lists "+term.Plural(p.Gone, "transaction")+
 			" of the payout, though there was no cashback to pay for "+verb(p.Gone, "them", "it"))
 	}
 	if p.Verdict == Mismatched && len(p.items(finance.PayoutError)) == 0 {
@@ -77,10 +77,10 @@ func (p Payout) lacking() int64 {
 // harmless says what changed without changing what the payout is worth.
 func (p Payout) harmless() string {
 	if len(p.Mismatches) > 0 {
-		return wording.Plural(max(p.Late, uint64(len(p.Explained.Culprits.Unseen))), "transaction") +
+		return term.Plural(max(p.Late, uint64(len(p.Explained.Culprits.Unseen))), "transaction") +
 			" changed between being paid and being loaded"
 	}
-	return wording.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
+	return term.Plural(p.Changed+p.Moved, "transaction") + " changed after being paid"
 }
 
 // expectations returns a sentence for each kind and reason of the difference, in each currency.
@@ -123,7 +123,7 @@ func (p Payout) expectation(currency string, items []finance.Item) string {
 		count += item.Count
 	}
 	amount := withCurrency(currency, sum.Abs())
-	which := wording.Plural(n, "transaction")
+	which := term.Plural(n, "transaction")
 	after := "after " + verb(n, "they were", "it was") + " paid"
 	if deduced {
 		after += " and before " + verb(n, "they were", "it was") + " loaded"
@@ -176,7 +176,7 @@ func namesOf(items []finance.Item) string {
 	if len(ids) == 0 || len(ids) > namedIDs {
 		return ""
 	}
-	return " (" + wording.List(ids) + ")"
+	return " (" + term.List(ids) + ")"
 }
 
 // deduction says how a status that was not seen was deduced.
@@ -193,7 +193,7 @@ func (p Payout) deduction(deduced bool) string {
 // unseen says what is known about transactions that changed before they were loaded, if it is not known which ones.
 func (p Payout) unseen() string {
 	c := p.Explained.Culprits
-	among := wording.Plural(uint64(len(c.Unseen)), "transaction")
+	among := term.Plural(uint64(len(c.Unseen)), "transaction")
 	if len(c.Sets) > 1 {
 		many := fmt.Sprint(len(c.Sets))
 		if c.More {
@@ -224,7 +224,7 @@ func setNames(c finance.Culprits) string {
 		if len(ids) > namedIDs {
 			return ""
 		}
-		sets = append(sets, wording.List(ids))
+		sets = append(sets, term.List(ids))
 	}
 	return ": " + strings.Join(sets, ", or ")
 }
@@ -232,7 +232,7 @@ func setNames(c finance.Culprits) string {
 // notLoaded says how many transactions the payout counts that are not loaded.
 func (p Payout) notLoaded(n int64, with string) string {
 	return fmt.Sprintf("%s of %s %s not loaded, and %s with %s: run dealhouse sync transactions --full, and ask the service if it stays so",
-		wording.Count(uint64(n)), wording.Plural(uint64(*p.TransactionsReported), "transaction"),
+		term.Count(uint64(n)), term.Plural(uint64(*p.TransactionsReported), "transaction"),
 		verb(uint64(n), "are", "is"), with, verb(uint64(n), "them", "it"))
 }
 

@@ -14,9 +14,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // ThreeWay compares what payouts earned, what they paid out, and what reached the bank.
@@ -88,7 +87,7 @@ func SettlementAdvice(s warehouse.Settlement) string {
 	case s.MatchedBy == "" && !s.PayoutAmount.IsZero():
 		return "it is not known which payout it settles: name it in the column payouts, and import the file with --correct"
 	case len(s.NotLoaded) > 0:
-		return "payout " + wording.List(ids(s.NotLoaded)) +
+		return "payout " + term.List(ids(s.NotLoaded)) +
 			" is not loaded: run dealhouse sync payouts, or correct the column payouts"
 	}
 	return ""
@@ -153,7 +152,7 @@ func (t ThreeWay) Summary() string {
 	text := "No payout is due."
 	if len(counts) > 0 {
 		due := uint64(len(t.Payouts)) - states[warehouse.ThreeWayNothingDue]
-		text = "Of " + wording.Plural(due, "payout") + ", " + wording.List(counts) + "."
+		text = "Of " + term.Plural(due, "payout") + ", " + term.List(counts) + "."
 	}
 	open := uint64(0)
 	for _, s := range t.Settlements {
@@ -163,7 +162,7 @@ func (t ThreeWay) Summary() string {
 	}
 	if open > 0 {
 		text += fmt.Sprintf(" Of %s, %d without a payout that is known.",
-			wording.Plural(uint64(len(t.Settlements)), "settlement"), open)
+			term.Plural(uint64(len(t.Settlements)), "settlement"), open)
 	}
 	return text
 }
@@ -199,12 +198,12 @@ func (t ThreeWay) WriteCSV(w io.Writer, list string) error {
 func (t ThreeWay) payoutRecords() [][]string {
 	records := [][]string{strings.Fields("account payout_id currency earned paid_out received fees converted rounding outstanding state settlements last_received_on what_to_do")}
 	for _, p := range t.Payouts {
-		record := []string{visible.Cell(p.Account), strconv.FormatInt(p.Payout, 10), visible.Cell(p.Currency)}
+		record := []string{term.Cell(p.Account), strconv.FormatInt(p.Payout, 10), term.Cell(p.Currency)}
 		for _, d := range []decimal.Decimal{p.Earned, p.PaidOut, p.Received, p.Fees, p.Converted, p.Rounding, p.Outstanding} {
 			record = append(record, MoneyIn(p.Currency, d))
 		}
-		records = append(records, append(record, p.State, visible.Cell(strings.Join(p.Settlements, " ")),
-			Day(p.LastReceivedOn), visible.Cell(ThreeWayAdvice(p))))
+		records = append(records, append(record, p.State, term.Cell(strings.Join(p.Settlements, " ")),
+			Day(p.LastReceivedOn), term.Cell(ThreeWayAdvice(p))))
 	}
 	return records
 }
@@ -216,11 +215,11 @@ func (t ThreeWay) settlementRecords() [][]string {
 		for _, d := range s.Shares {
 			shares = append(shares, MoneyIn(s.PayoutCurrency, d))
 		}
-		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision),
-			Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
-			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount), s.MatchedBy,
+		records = append(records, []string{term.Cell(s.Account), term.Cell(s.Reference), fmt.Sprint(s.Revision),
+			Day(&s.ReceivedOn), term.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
+			MoneyIn(s.Currency, s.Fee), term.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount), s.MatchedBy,
 			strings.Join(ids(s.Payouts), " "), strings.Join(shares, " "),
-			visible.Cell(s.Text), visible.Cell(SettlementAdvice(s))})
+			term.Cell(s.Text), term.Cell(SettlementAdvice(s))})
 	}
 	return records
 }
@@ -228,11 +227,11 @@ func (t ThreeWay) settlementRecords() [][]string {
 func (t ThreeWay) revisionRecords() [][]string {
 	records := [][]string{strings.Fields("account reference revision received_on currency amount fee payout_currency payout_amount payouts imported_at imported_by source note hash")}
 	for _, s := range t.Revisions {
-		records = append(records, []string{visible.Cell(s.Account), visible.Cell(s.Reference), fmt.Sprint(s.Revision),
-			Day(&s.ReceivedOn), visible.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
-			MoneyIn(s.Currency, s.Fee), visible.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount),
-			strings.Join(ids(s.Payouts), " "), iso(&s.At), visible.Cell(s.By),
-			visible.Cell(fmt.Sprintf("%s, line %d", s.Source, s.Line)), visible.Cell(s.Note), s.Hash})
+		records = append(records, []string{term.Cell(s.Account), term.Cell(s.Reference), fmt.Sprint(s.Revision),
+			Day(&s.ReceivedOn), term.Cell(s.Currency), MoneyIn(s.Currency, s.Amount),
+			MoneyIn(s.Currency, s.Fee), term.Cell(s.PayoutCurrency), MoneyIn(s.PayoutCurrency, s.PayoutAmount),
+			strings.Join(ids(s.Payouts), " "), iso(&s.At), term.Cell(s.By),
+			term.Cell(fmt.Sprintf("%s, line %d", s.Source, s.Line)), term.Cell(s.Note), s.Hash})
 	}
 	return records
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -172,7 +172,7 @@ func (s Statement) Records() [][]string {
 	month := s.Month.Format("2006-01")
 	for _, c := range s.Currencies {
 		add := func(entry, count string, b finance.Balance, paid string) {
-			records = append(records, []string{visible.Cell(s.Account), month, visible.Cell(c.Currency), entry, count,
+			records = append(records, []string{term.Cell(s.Account), month, term.Cell(c.Currency), entry, count,
 				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed),
 				MoneyIn(c.Currency, b.Settled), MoneyIn(c.Currency, b.Total()), paid})
 		}

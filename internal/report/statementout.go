@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 //go:embed statement.html
@@ -26,7 +25,7 @@ func (s Statement) WriteAgesCSV(w io.Writer) error {
 	records := [][]string{{"account", "month", "currency", "age", "pending", "confirmed", "total"}}
 	for _, c := range s.Currencies {
 		for i, b := range c.Ages {
-			records = append(records, []string{visible.Cell(s.Account), s.Month.Format("2006-01"), visible.Cell(c.Currency),
+			records = append(records, []string{term.Cell(s.Account), s.Month.Format("2006-01"), term.Cell(c.Currency),
 				AgeTitles()[i],
 				MoneyIn(c.Currency, b.Pending), MoneyIn(c.Currency, b.Confirmed), MoneyIn(c.Currency, b.Unpaid())})
 		}
@@ -102,8 +101,8 @@ func (s Statement) WriteJSON(w io.Writer) error {
 
 // WriteHTML writes one page that needs no other files, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": wording.Grouped, "ages": AgeTitles,
-		"forecastNote": ForecastNote, "count": func(n int64) string { return wording.Count(uint64(n)) }}).Parse(statementText)
+	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": term.Grouped, "ages": AgeTitles,
+		"forecastNote": ForecastNote, "count": func(n int64) string { return term.Count(uint64(n)) }}).Parse(statementText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the statement: %w", err)
 	}
@@ -155,8 +154,8 @@ func WriteChangesCSV(ctx context.Context, w *warehouse.Warehouse, account string
 				if c.Late {
 					event = finance.Adjustment
 				}
-				err := write(visible.Cell(account), month.Format("2006-01"), visible.Cell(c.Currency), string(event),
-					c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt), visible.Cell(c.Retailer), payout,
+				err := write(term.Cell(account), month.Format("2006-01"), term.Cell(c.Currency), string(event),
+					c.ID.String(), iso(&c.At), iso(&c.SeenAt), iso(c.SoldAt), term.Cell(c.Retailer), payout,
 					MoneyIn(c.Currency, step.Pending), MoneyIn(c.Currency, step.Confirmed), MoneyIn(c.Currency, step.Settled),
 					MoneyIn(c.Currency, step.Paid))
 				if err != nil {

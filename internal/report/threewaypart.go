@@ -7,8 +7,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // PayoutThreeWay returns the part of NewThreeWay that is about one payout.
@@ -107,7 +107,7 @@ func ThreeWayAmounts(p warehouse.ThreeWay) map[string]decimal.Decimal {
 
 // Arrived returns what reached the bank with a settlement, in words: EUR 63.50, of USD 70.00, after EUR 0.50 of fees.
 func Arrived(s warehouse.Settlement) string {
-	text := s.Currency + " " + wording.Grouped(MoneyIn(s.Currency, s.Amount))
+	text := s.Currency + " " + term.Grouped(MoneyIn(s.Currency, s.Amount))
 	if sent := Sent(s); sent != "" {
 		text += ", of " + sent
 	}

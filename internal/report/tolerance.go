@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // tolerates reports whether a matter of the payout is within the tolerance (report-8). Amounts that are not loaded, a
@@ -50,7 +50,7 @@ func (p Payout) within() bool {
 func (p Payout) withinAdvice() string {
 	var said []string
 	for _, m := range p.Matters {
-		if text := wording.Spaced(m.Kind); m.Within {
+		if text := term.Spaced(m.Kind); m.Within {
 			if a := m.Amount(); !a.IsZero() {
 				text += " " + withCurrency(m.Currency, a.Abs())
 			}
@@ -60,7 +60,7 @@ func (p Payout) withinAdvice() string {
 	if len(said) == 0 {
 		return ""
 	}
-	return "within the tolerance, so nothing has to be done: " + wording.List(said)
+	return "within the tolerance, so nothing has to be done: " + term.List(said)
 }
 
 // withinText says how many payouts have something within the tolerance, and what it adds up to. The sums by kind
@@ -71,9 +71,9 @@ func (r Reconciliation) withinText() string {
 	case n == 0:
 		return ""
 	case len(together.order) == 0:
-		return fmt.Sprintf(" Within their tolerance: %s.", wording.Plural(n, "payout"))
+		return fmt.Sprintf(" Within their tolerance: %s.", term.Plural(n, "payout"))
 	}
-	return fmt.Sprintf(" Within their tolerance: %s, %s in total.", wording.Plural(n, "payout"), together.text())
+	return fmt.Sprintf(" Within their tolerance: %s, %s in total.", term.Plural(n, "payout"), together.text())
 }
 
 // withinSums adds up what is within the tolerance, without signs, and counts its payouts.

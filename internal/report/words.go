@@ -10,8 +10,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Amount writes a total or an amount of money as a plain number (report-3): counts as integers, everything else with at
@@ -113,7 +113,7 @@ func (p Payout) Currency() string { return strings.Join(p.Currencies, "+") }
 
 // Word returns the verdict with remarks about the payout: "matched, altered".
 func (p Payout) Word() string {
-	marks := []string{wording.Spaced(p.Verdict)}
+	marks := []string{term.Spaced(p.Verdict)}
 	if p.Altered {
 		marks = append(marks, "altered")
 	}
@@ -135,14 +135,14 @@ func (p Payout) differences() string {
 	var all []string
 	for i, name := range p.Mismatches {
 		if i == most {
-			all = append(all, wording.Plural(uint64(len(p.Mismatches)-most), "more column"))
+			all = append(all, term.Plural(uint64(len(p.Mismatches)-most), "more column"))
 			break
 		}
 		all = append(all, fmt.Sprintf("%s is %s and its transactions give %s (difference %s)",
 			name, Amount(name, total(p.Reported, name)), Amount(name, total(p.Stamped, name)),
 			Amount(name, total(p.Difference, name))))
 	}
-	return wording.List(all)
+	return term.List(all)
 }
 
 func (p Payout) alterations() string {
@@ -168,12 +168,12 @@ func orNone(text string) string {
 
 // withCurrency returns an amount with its currency, written with the decimals of the currency.
 func withCurrency(currency string, d decimal.Decimal) string {
-	return strings.TrimSpace(currency + " " + wording.Grouped(finance.Format(d, currency)))
+	return strings.TrimSpace(currency + " " + term.Grouped(finance.Format(d, currency)))
 }
 
 // OrphanAdvice says what to do about transactions whose payout does not exist.
 func OrphanAdvice(o warehouse.OrphanGroup) string {
-	return fmt.Sprintf("%s (%s) %s %s", wording.Plural(o.Transactions, "transaction"),
+	return fmt.Sprintf("%s (%s) %s %s", term.Plural(o.Transactions, "transaction"),
 		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "carry", "carries"), orphanWords(o))
 }
 
@@ -191,7 +191,7 @@ func orphanWords(o warehouse.OrphanGroup) string {
 
 // OverdueAdvice says what to do about sales that should have been paid.
 func (r Reconciliation) OverdueAdvice(o warehouse.OverdueGroup) string {
-	return fmt.Sprintf("%s sold in %s (%s) %s %s", wording.Plural(o.Transactions, "transaction"), o.Month,
+	return fmt.Sprintf("%s sold in %s (%s) %s %s", term.Plural(o.Transactions, "transaction"), o.Month,
 		withCurrency(o.Currency, o.Cashback), verb(o.Transactions, "are", "is"), r.overdueWords())
 }
 
@@ -221,7 +221,7 @@ func (r Reconciliation) summary(kinds string) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, verdictWords(n, v)))
 		}
 	}
-	text := fmt.Sprintf("Of %s, %s.", wording.Plural(uint64(len(r.Payouts)), "payout"), wording.List(counts))
+	text := fmt.Sprintf("Of %s, %s.", term.Plural(uint64(len(r.Payouts)), "payout"), term.List(counts))
 	if len(r.Payouts) == 0 {
 		text = "There are no payouts."
 	}
@@ -233,20 +233,20 @@ func (r Reconciliation) summary(kinds string) string {
 		mixed += count(p.MixedCurrency)
 	}
 	if altered > 0 {
-		text += fmt.Sprintf(" Altered by the service: %s.", wording.Plural(uint64(altered), "payout"))
+		text += fmt.Sprintf(" Altered by the service: %s.", term.Plural(uint64(altered), "payout"))
 	}
 	if mixed > 0 {
-		text += fmt.Sprintf(" Of mixed currency: %s.", wording.Plural(uint64(mixed), "payout"))
+		text += fmt.Sprintf(" Of mixed currency: %s.", term.Plural(uint64(mixed), "payout"))
 	}
 	if quiet > 0 {
-		text += fmt.Sprintf(" Acknowledged: %s.", wording.Plural(uint64(quiet), "payout"))
+		text += fmt.Sprintf(" Acknowledged: %s.", term.Plural(uint64(quiet), "payout"))
 	}
 	text += r.withinText()
 	if n, s := r.orphanSums(); n > 0 {
-		text += fmt.Sprintf(" In an unknown payout: %s (%s).", wording.Plural(n, "transaction"), s.text())
+		text += fmt.Sprintf(" In an unknown payout: %s (%s).", term.Plural(n, "transaction"), s.text())
 	}
 	if n, s := r.overdueSums(); n > 0 {
-		text += fmt.Sprintf(" Overdue: %s (%s).", wording.Plural(n, "transaction"), s.text())
+		text += fmt.Sprintf(" Overdue: %s (%s).", term.Plural(n, "transaction"), s.text())
 	}
 	if !r.NeedsWork() {
 		text += " There is nothing to do."
@@ -299,7 +299,7 @@ func (s sums) text() string {
 	for _, currency := range s.order {
 		all = append(all, withCurrency(currency, s.by[currency]))
 	}
-	return wording.List(all)
+	return term.List(all)
 }
 
 func count(yes bool) int {

@@ -8,8 +8,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Selection names streams and accounts. An empty one means all that are enabled.
@@ -61,7 +61,7 @@ func (s Selection) chosenAccounts(cfg *config.Config) ([]config.Account, error) 
 	names := AccountNames(cfg)
 	for _, name := range s.Accounts {
 		if !slices.Contains(names, name) {
-			return nil, settingf("there is no account %q in the configuration: it has %s", name, wording.List(names))
+			return nil, settingf("there is no account %q in the configuration: it has %s", name, term.List(names))
 		}
 	}
 	if len(s.Accounts) == 0 {
@@ -122,7 +122,7 @@ func Unconfigured(cfg *config.Config, name string) error {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	return settingf("there is no account %q in the configuration: it has %s", name, wording.List(names))
+	return settingf("there is no account %q in the configuration: it has %s", name, term.List(names))
 }
 
 // StreamName is a stream's name with the hyphens that the API's paths have replaced.

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // Problem is something in a file or a table that is not understood (settlement-1).
@@ -48,7 +48,7 @@ func (e *ProblemsError) Error() string { return strings.Join(e.Lines(), "\n  ") 
 // Lines returns the lines of the message: what happened, then one problem each.
 func (e *ProblemsError) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: nothing was imported. Correct %s, then import it again:",
-		e.Source, wording.Plural(uint64(len(e.Problems)), "mistake"))}
+		e.Source, term.Plural(uint64(len(e.Problems)), "mistake"))}
 	for i, p := range e.Problems {
 		if i == shownProblems {
 			return append(lines, fmt.Sprintf("and %d more", len(e.Problems)-shownProblems))
@@ -97,7 +97,7 @@ func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, prob
 		if len(record) != len(header) {
 			problems = append(problems, Problem{Line: line,
 				Text: fmt.Sprintf("has %s, and the header %d: put text with a comma into quotes",
-					wording.Plural(uint64(len(record)), "field"), len(header))})
+					term.Plural(uint64(len(record)), "field"), len(header))})
 			continue
 		}
 		r, wrong := parse(line, named(header, record), account, until)

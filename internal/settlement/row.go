@@ -16,7 +16,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/finance"
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 )
 
 // Column is a column of a file or a table of settlements.
@@ -270,5 +270,5 @@ func quoted(s string) string {
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
 	}
-	return strconv.Quote(visible.Line(s))
+	return strconv.Quote(term.Line(s))
 }

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // Acted is the result of an operator's action.
@@ -19,7 +19,7 @@ type Acted struct {
 }
 
 // Count returns a number of things, as pages write it.
-func Count(n uint64, of string) string { return wording.Plural(n, of) }
+func Count(n uint64, of string) string { return term.Plural(n, of) }
 
 // Again returns the result of an action that was requested before under the same key. Nothing is done a second time.
 func Again(earlier *warehouse.Action) Acted {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // forms has what an operator can do with a stream, or an account, from a page.
@@ -40,7 +40,7 @@ func (s *Server) formsOf(st *streamState, back string) *forms {
 		f.Full = stream.Kind != catalog.Snapshot // a snapshot reads everything in any case
 	}
 	if g := st.guarded; g != nil {
-		f.RunID, f.Deletes = g.RunID.String(), wording.Count(g.Deletes)
+		f.RunID, f.Deletes = g.RunID.String(), term.Count(g.Deletes)
 	}
 	return f
 }
@@ -194,7 +194,7 @@ func (s *Server) actionsPage(w http.ResponseWriter, r *http.Request) {
 		row := actionRow{At: o.moment(a.At), Exact: a.At.UTC().Format("2006-01-02 15:04:05"), Who: a.Actor, Via: a.Via,
 			What: whats[a.Action], Account: a.Account, Stream: a.Stream, Reason: a.Reason}
 		if a.RunID != uuid.Nil {
-			row.Run, row.About = a.RunID.String(), wording.Plural(a.Deletes, "row")
+			row.Run, row.About = a.RunID.String(), term.Plural(a.Deletes, "row")
 		}
 		body.Actions = append(body.Actions, row)
 	}

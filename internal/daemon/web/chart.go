@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // The charts are computed here and drawn as SVG by templates/parts.html: nothing is loaded for them, and they need no
@@ -94,12 +94,12 @@ func took(r warehouse.RunRecord, now time.Time) time.Duration {
 
 // summary returns a run in a few words.
 func summary(r warehouse.RunRecord, now time.Time) string {
-	text := fmt.Sprintf("%s, %s in %s", r.Outcome, wording.Plural(r.Totals.Read, "row"), wording.Span(took(r, now)))
+	text := fmt.Sprintf("%s, %s in %s", r.Outcome, term.Plural(r.Totals.Read, "row"), term.Span(took(r, now)))
 	switch {
 	case r.Outcome == warehouse.OutcomeRunning:
-		text = "running for " + wording.Span(took(r, now))
+		text = "running for " + term.Span(took(r, now))
 	case r.FinishedAt.IsZero(): // nobody knows when it was killed
-		text = r.Outcome + ", " + wording.Plural(r.Totals.Read, "row")
+		text = r.Outcome + ", " + term.Plural(r.Totals.Read, "row")
 	}
 	return text
 }
@@ -116,7 +116,7 @@ func describe(runs []warehouse.RunRecord, now time.Time) string {
 	for i, o := range outcomes {
 		outcomes[i] = fmt.Sprintf("%d %s", times[o], o)
 	}
-	return fmt.Sprintf("The last %s: %s. The newest: %s.", wording.Plural(uint64(len(runs)), "run"),
+	return fmt.Sprintf("The last %s: %s. The newest: %s.", term.Plural(uint64(len(runs)), "run"),
 		strings.Join(outcomes, ", "), summary(runs[0], now))
 }
 
@@ -175,12 +175,12 @@ func newDayChart(id, title string, layers []layer, days []day, root bool) *dayCh
 	for _, d := range days {
 		c.draw(d, int(d.Date.Sub(first).Hours()/24), most, root)
 	}
-	if c.Scale = "at most " + wording.Count(most) + " a day"; root {
+	if c.Scale = "at most " + term.Count(most) + " a day"; root {
 		c.Scale += ", √ scale"
 	}
 	c.Days = slices.Clone(days)
 	slices.Reverse(c.Days)
-	c.Text = fmt.Sprintf("%s to %s; the most on %s: %s", c.First, c.Last, date(best.Date), wording.Count(most))
+	c.Text = fmt.Sprintf("%s to %s; the most on %s: %s", c.First, c.Last, date(best.Date), term.Count(most))
 	return c
 }
 
@@ -199,7 +199,7 @@ func (c *dayChart) draw(d day, slot int, most uint64, root bool) {
 		top := float64(dayHeight) - height*float64(below)/float64(total)
 		b := dayBar{X: slot*dayWidth + 1, Width: dayWidth - 2, Y: int(math.Round(top)), Class: c.Layers[i].Class}
 		b.Height = int(math.Round(y)) - b.Y
-		b.Text = fmt.Sprintf("%s: %s %s", date(d.Date), wording.Count(n), c.Layers[i].Name)
+		b.Text = fmt.Sprintf("%s: %s %s", date(d.Date), term.Count(n), c.Layers[i].Name)
 		if y = top; b.Height > 0 {
 			c.Bars = append(c.Bars, b)
 		}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // manyStreams is the number of streams from which on the status page shows healthy accounts as one line each,
@@ -225,7 +225,7 @@ func (rows *accountRows) shareErrors() {
 			rows.Streams[i].Shared = true
 		}
 		first := rows.Streams[same[key][0]]
-		rows.Errors = append(rows.Errors, sharedError{Streams: wording.List(names), State: first.State,
+		rows.Errors = append(rows.Errors, sharedError{Streams: term.List(names), State: first.State,
 			Text: plain(first.Note, first.Account)})
 	}
 }
@@ -245,7 +245,7 @@ func plain(text, account string) string {
 // essence returns the part of an error by which two errors count as equal.
 func essence(text, account, stream string) string {
 	text = plain(text, account)
-	for _, name := range []string{stream, wording.Spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
+	for _, name := range []string{stream, term.Spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
 		text = strings.ReplaceAll(text, name, "")
 	}
 	return count.ReplaceAllString(text, "0")
@@ -259,7 +259,7 @@ func badge(n uint64, of string) string {
 	if n == 0 {
 		return ""
 	}
-	return wording.Plural(n, of)
+	return term.Plural(n, of)
 }
 
 // calm describes streams that are well.
@@ -271,7 +271,7 @@ func (o *overview) calm(streams []*streamState) string {
 	var parts []string
 	for _, s := range trouble {
 		if n := counts[s]; n > 0 {
-			parts = append(parts, wording.Count(n)+" "+strings.ToLower(s.label()))
+			parts = append(parts, term.Count(n)+" "+strings.ToLower(s.label()))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -279,12 +279,12 @@ func (o *overview) calm(streams []*streamState) string {
 
 // about returns the daemon's version, uptime, memory and disk use.
 func (s *Server) about(o *overview) about {
-	a := about{Version: s.o.Version, Up: wording.Long(max(0, o.local.Sub(s.began)))}
+	a := about{Version: s.o.Version, Up: term.Long(max(0, o.local.Sub(s.began)))}
 	if n := residentMemory(); n > 0 {
-		a.Memory = wording.Size(n)
+		a.Memory = term.Size(n)
 	}
 	if o.room != nil {
-		a.Disk = fmt.Sprintf("%s, %s free", wording.Size(o.room.Used), wording.Size(o.room.Free))
+		a.Disk = fmt.Sprintf("%s, %s free", term.Size(o.room.Used), term.Size(o.room.Free))
 	}
 	return a
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // page has what every page needs.
@@ -136,7 +136,7 @@ type progress struct {
 
 func (o *overview) row(st *streamState) streamRow {
 	row := streamRow{
-		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(wording.Spaced(st.id.Stream)),
+		Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(term.Spaced(st.id.Stream)),
 		Key:   st.id.Account + "/" + st.id.Stream,
 		State: st.state, Pill: pill{st.need(), st.state.label()}, Schedule: st.Schedule,
 		Success: o.optionalMoment(st.standing.LastSuccess), Watermark: o.optionalMoment(st.standing.Watermark),
@@ -144,10 +144,10 @@ func (o *overview) row(st *streamState) streamRow {
 		Progress: o.progress(st),
 	}
 	if lag := o.lag(st); lag != nil {
-		row.Lag = wording.Long(*lag)
+		row.Lag = term.Long(*lag)
 	}
 	if st.rows != nil {
-		row.Rows = wording.Count(*st.rows)
+		row.Rows = term.Count(*st.rows)
 	}
 	if !st.Next.IsZero() {
 		m := o.localMoment(st.Next)
@@ -158,7 +158,7 @@ func (o *overview) row(st *streamState) streamRow {
 	}
 	for _, c := range st.checks {
 		row.Checks = append(row.Checks, checkRow{Name: c.Name, RunID: c.RunID.String(), Failed: !c.OK,
-			Found: wording.Count(c.Found), Expected: wording.Count(c.Expected),
+			Found: term.Count(c.Found), Expected: term.Count(c.Expected),
 			Detail: c.Detail, At: o.moment(c.CheckedAt)})
 	}
 	if p := st.Paused; p != nil {
@@ -173,7 +173,7 @@ func (row *streamRow) note(o *overview, st *streamState) {
 	if f := st.standing.Faults; f.Count > 0 && st.configured {
 		row.Note, row.NoteSince = f.Error, o.optionalMoment(f.Since)
 		if g := st.guarded; g != nil && f.Outcome == warehouse.OutcomeGuarded {
-			row.WouldDelete = wording.Count(g.Deletes)
+			row.WouldDelete = term.Count(g.Deletes)
 		}
 		how := "failed"
 		if f.Outcome == warehouse.OutcomeIncomplete {
@@ -181,7 +181,7 @@ func (row *streamRow) note(o *overview, st *streamState) {
 		}
 		row.Faults = "1 run " + how
 		if f.Count > 1 {
-			row.Faults = wording.Plural(f.Count, "run") + " " + how + ", the first"
+			row.Faults = term.Plural(f.Count, "run") + " " + how + ", the first"
 		}
 		return
 	}
@@ -200,15 +200,15 @@ func (o *overview) progress(st *streamState) *progress {
 		out.Words = capitalized(string(p.Phase))
 	}
 	if p.Totals.Pages > 0 {
-		out.Words += ": " + wording.Plural(p.Totals.Read, "row") + ", " + wording.Plural(p.Totals.Pages, "page") + ", " +
-			wording.Size(p.Totals.Bytes)
+		out.Words += ": " + term.Plural(p.Totals.Read, "row") + ", " + term.Plural(p.Totals.Pages, "page") + ", " +
+			term.Size(p.Totals.Bytes)
 	}
 	if !st.Since.IsZero() {
-		out.Words += ", for " + wording.Span(o.local.Sub(st.Since))
+		out.Words += ", for " + term.Span(o.local.Sub(st.Since))
 	}
 	if n := p.Windows.Total; n > 0 {
 		out.Value, out.Max = uint64(p.Windows.Done), uint64(n)
-		out.Words += ", " + wording.Plural(uint64(p.Windows.Done), "window") + " of " + wording.Count(uint64(n))
+		out.Words += ", " + term.Plural(uint64(p.Windows.Done), "window") + " of " + term.Count(uint64(n))
 		return out
 	}
 	// A stream that is read as a whole probably has about as many rows as the last time.
@@ -322,10 +322,10 @@ func (o *overview) fill(body *streamPage, d details) {
 		row := rejectRow{Key: x.Key, Field: x.Field, Reason: x.Reason, Raw: x.Raw, Seen: o.moment(x.SeenAt), Page: x.Page,
 			RunID: x.RunID}
 		if uint64(len(x.Raw)) < x.Size {
-			row.Cut = wording.Size(x.Size)
+			row.Cut = term.Size(x.Size)
 		}
 		if x.Times > 1 {
-			row.Times, row.First = wording.Count(x.Times), o.moment(x.FirstSeen)
+			row.Times, row.First = term.Count(x.Times), o.moment(x.FirstSeen)
 		}
 		body.Rejects = append(body.Rejects, row)
 	}
@@ -346,7 +346,7 @@ func (o *overview) fill(body *streamPage, d details) {
 func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
 	row := runRow{Started: o.moment(r.StartedAt), Exact: r.StartedAt.UTC().Format("2006-01-02 15:04:05"), Mode: r.Mode,
 		Outcome: r.Outcome, Kind: toneOf(r.Outcome).class,
-		Took: wording.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
+		Took: term.Span(took(r, o.now)), Error: r.Error, Warnings: r.Warnings}
 	if r.FinishedAt.IsZero() && r.Outcome != warehouse.OutcomeRunning {
 		row.Took = "" // nobody knows when it was killed
 	}
@@ -355,7 +355,7 @@ func (o *overview) runRow(r warehouse.RunRecord, guarded bool) runRow {
 		counts = append(counts, r.WouldDelete)
 	}
 	for _, n := range append(counts, r.Changes.Kept, r.Changes.Unchanged, r.Totals.Rejected, r.Totals.Retries) {
-		row.Counts = append(row.Counts, wording.Count(n))
+		row.Counts = append(row.Counts, term.Count(n))
 	}
 	return row
 }

@@ -12,8 +12,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/report"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // rules returns the rules of the reconciliation from the configuration in force.
@@ -79,9 +79,9 @@ func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehou
 
 // about returns an acknowledgement in one line.
 func (q payoutRequest) about() string {
-	text := fmt.Sprintf("payout %s as %s", q.PayoutID, wording.Spaced(q.Code))
+	text := fmt.Sprintf("payout %s as %s", q.PayoutID, term.Spaced(q.Code))
 	if q.Kind != "" {
-		text += ", " + strings.TrimSpace(wording.Spaced(q.Kind)+" "+q.Currency)
+		text += ", " + strings.TrimSpace(term.Spaced(q.Kind)+" "+q.Currency)
 	}
 	if q.Tolerance != "" && q.Tolerance != "0" {
 		text += ", tolerance " + string(q.Tolerance)
@@ -108,7 +108,7 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 	op.answers.onePayout.outdate(payoutKey{q.Account, ask.Payout})
 	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
 		if refused.Why == report.NothingOpen {
-			return Acted{Text: wording.Sentence(refused.Reason)}, nil
+			return Acted{Text: term.Sentence(refused.Reason)}, nil
 		}
 		return acted, whyRefused(refused)
 	}
@@ -120,7 +120,7 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 		what = append(what, report.Acknowledged(k))
 	}
 	return Acted{Done: true, Text: fmt.Sprintf("Payout %d is acknowledged as %s: %s. It stays quiet until its amounts change.",
-		ask.Payout, wording.Spaced(q.Code), wording.List(what))}, nil
+		ask.Payout, term.Spaced(q.Code), term.List(what))}, nil
 }
 
 func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"dealhouse/internal/report"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // shownTransactions is how many transactions the page of a payout or of a figure shows at most. The CSV has all.
@@ -130,7 +130,7 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 				Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
 	}
 	if n := len(r.Transactions) - len(b.Transactions); n > 0 {
-		b.More = wording.Plural(uint64(n), "more transaction")
+		b.More = term.Plural(uint64(n), "more transaction")
 	}
 	return b
 }
@@ -140,9 +140,9 @@ func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)]
 
 func newMatterRow(m report.Matter) matterRow {
 	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind),
-		State: stateLate, Standing: "open", Transactions: wording.Count(uint64(len(m.Entries)))}
+		State: stateLate, Standing: "open", Transactions: term.Count(uint64(len(m.Entries)))}
 	if a := m.Amount(); !a.IsZero() || m.Currency != "" {
-		row.Amount = strings.TrimSpace(m.Currency + " " + wording.Grouped(report.MoneyIn(m.Currency, a.Abs())))
+		row.Amount = strings.TrimSpace(m.Currency + " " + term.Grouped(report.MoneyIn(m.Currency, a.Abs())))
 	}
 	a := m.Acknowledged
 	switch {
@@ -152,11 +152,11 @@ func newMatterRow(m report.Matter) matterRow {
 		row.Standing = "open again: it has changed since " + a.By + " acknowledged it"
 	case m.Open && a != nil:
 		row.Standing = "open again: it has moved by " +
-			strings.TrimSpace(m.Currency+" "+wording.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By +
+			strings.TrimSpace(m.Currency+" "+term.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By +
 			" acknowledged it"
 	case !m.Open:
 		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+
-			wording.Spaced(a.Reason)
+			term.Spaced(a.Reason)
 	}
 	return row
 }
@@ -179,7 +179,7 @@ func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehous
 		}
 	}
 	for _, a := range acknowledged {
-		what := "acknowledged " + report.Acknowledged(a) + " as " + wording.Spaced(a.Reason)
+		what := "acknowledged " + report.Acknowledged(a) + " as " + term.Spaced(a.Reason)
 		if a.Note != "" {
 			what += ": " + a.Note
 		}

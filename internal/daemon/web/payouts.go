@@ -10,8 +10,8 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/report"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const (
@@ -148,7 +148,7 @@ func monthTitle(month string) string {
 func newPayoutRow(p report.Payout, d *report.Alignment) payoutRow {
 	id := strconv.FormatInt(p.ID, 10)
 	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(),
-		Pills: pillsOf(p), Advice: wording.Sentence(p.Advice())}
+		Pills: pillsOf(p), Advice: term.Sentence(p.Advice())}
 	for _, l := range p.Explained.Lines {
 		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid),
 			Worth: d.Text("worth", l.Currency, l.Worth)}
@@ -169,7 +169,7 @@ func payoutPath(account string, id int64) string {
 // pillsOf returns the verdict and the remarks of a payout.
 func pillsOf(p report.Payout) []pill {
 	tone := verdictTone(p)
-	all := []pill{{tone, wording.Spaced(p.Verdict)}}
+	all := []pill{{tone, term.Spaced(p.Verdict)}}
 	for i, mark := range strings.Split(p.Word(), ", ") {
 		if i == 0 {
 			continue
@@ -285,7 +285,7 @@ func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 	case p.Compared == nil:
 		return stateWaiting, "The payouts are being compared with their transactions."
 	case len(work) > 2:
-		return worst, "The payouts of " + wording.Plural(uint64(len(work)), "account") + " need a look."
+		return worst, "The payouts of " + term.Plural(uint64(len(work)), "account") + " need a look."
 	case len(work) > 0:
 		return worst, "The payouts of " + strings.Join(work, " and ") + " need a look."
 	case payouts == 0:

@@ -17,8 +17,8 @@ import (
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/report"
 	"dealhouse/internal/settlement"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // The payouts of these tests, and the sale numbers from which their transactions begin.
@@ -157,7 +157,7 @@ func TestPayouts(t *testing.T) {
 			wantText(t, row, ">"+label+"</span>")
 		}
 		for _, l := range p.Explained.Lines {
-			wantText(t, row, wording.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
+			wantText(t, row, term.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
 		}
 	}
 	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid",

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 const (
@@ -230,7 +230,7 @@ func (k *kept[K, V]) explain(err error) error {
 // timeoutError says that no answer came in time.
 type timeoutError time.Duration
 
-func (t timeoutError) Error() string { return "no answer within " + wording.Long(time.Duration(t)) }
+func (t timeoutError) Error() string { return "no answer within " + term.Long(time.Duration(t)) }
 
 // entry finds or makes the entry of a question. It forgets another one if there are too many.
 func (k *kept[K, V]) entry(question K) *entry[V] {

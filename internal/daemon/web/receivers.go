@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // receiverJSON is the state of the messages to a receiver of notifications.
@@ -57,12 +57,12 @@ func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
 			row.Text += ", how it stands is not known"
 		case r.Waiting > 0:
 			row.Bad = r.Error != ""
-			row.Text += ", " + wording.Plural(r.Waiting, "message") + " waiting for " + wording.Long(s.o.Clock().Sub(*r.Oldest))
+			row.Text += ", " + term.Plural(r.Waiting, "message") + " waiting for " + term.Long(s.o.Clock().Sub(*r.Oldest))
 			if row.Bad {
 				row.Text += ": " + r.Error
 			}
 		case r.LastSent != nil:
-			row.Text += ", last told " + wording.Ago(s.o.Clock().Sub(*r.LastSent), wording.Long)
+			row.Text += ", last told " + term.Ago(s.o.Clock().Sub(*r.LastSent), term.Long)
 		default:
 			row.Text += ", there was nothing to tell yet"
 		}

@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"dealhouse/internal/visible"
+	"dealhouse/internal/term"
 )
 
 // replies writes answers: pages, JSON, static files and refusals.
@@ -62,7 +62,7 @@ func (out *replies) writeJSON(w http.ResponseWriter, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(visible.JSON(text), '\n')) // it is no error if the viewer has left
+	_, _ = w.Write(append(term.JSON(text), '\n')) // it is no error if the viewer has left
 }
 
 // refuse answers with an error as JSON.

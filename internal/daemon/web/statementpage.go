@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dealhouse/internal/report"
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 // refreshStill is the refresh time of pages that rarely change, in milliseconds.
@@ -139,7 +139,7 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 			Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
 		for _, e := range c.Entries {
 			entry := row(string(e.Event), report.Figure{Of: string(e.Event)}, e.Balance)
-			entry.Count = wording.Count(uint64(e.Count))
+			entry.Count = term.Count(uint64(e.Count))
 			t.Entries = append(t.Entries, entry)
 		}
 		t.Entries = append(t.Entries, row("Closing balance", report.Figure{Of: report.Closing}, c.Closing))
@@ -253,5 +253,5 @@ func (b *figureBody) fill(all figureRows) {
 		b.Rows = append(b.Rows, row)
 	}
 	b.Sum = d.BalanceText(b.Currency, all.sum)
-	b.Count, b.Cut = wording.Plural(all.n, "row"), all.n > uint64(len(all.rows))
+	b.Count, b.Cut = term.Plural(all.n, "row"), all.n > uint64(len(all.rows))
 }

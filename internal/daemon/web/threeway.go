@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"dealhouse/internal/report"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // threeWayTable shows what payouts earned, what they paid out, and what arrived, on the page of a payout or of a month.
@@ -47,7 +47,7 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"],
 			State: pill{threeWayTone(p.State), p.State}}
 		if t.Imported > 0 { // before the first import there is no advice
-			row.Advice = wording.Sentence(report.ThreeWayAdvice(p))
+			row.Advice = term.Sentence(report.ThreeWayAdvice(p))
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -55,7 +55,7 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 		table.Settlements = append(table.Settlements,
 			settlementRow{Reference: s.Reference, Day: report.Day(&s.ReceivedOn), Arrived: report.Arrived(s),
 				Payouts: report.SettlementPayouts(s),
-				Text:    s.Text, Advice: wording.Sentence(report.SettlementAdvice(s))})
+				Text:    s.Text, Advice: term.Sentence(report.SettlementAdvice(s))})
 	}
 	return table
 }

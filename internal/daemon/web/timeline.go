@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // The timeline shows the runs of a day, with a lane for each stream: what ran when, for how long, and
@@ -185,14 +185,14 @@ func (b *timelineBody) choose(idle int, read spans) {
 			keep[l.Key] = true
 		}
 		b.Lanes = slices.DeleteFunc(b.Lanes, func(l lane) bool { return !keep[l.Key] })
-		parts = append(parts, wording.Plural(uint64(n), "stream")+
+		parts = append(parts, term.Plural(uint64(n), "stream")+
 			" that ran without trouble and shorter than these: choose an account to see them")
 	}
 	if idle > 0 {
-		parts = append(parts, wording.Plural(uint64(idle), "stream")+" without a run")
+		parts = append(parts, term.Plural(uint64(idle), "stream")+" without a run")
 	}
 	if read.more {
-		parts = append(parts, fmt.Sprintf("the oldest runs, since there were more than %s", wording.Count(mostSpans)))
+		parts = append(parts, fmt.Sprintf("the oldest runs, since there were more than %s", term.Count(mostSpans)))
 	}
 	if len(parts) > 0 {
 		b.Rest = "Not shown: " + strings.Join(parts, "; ") + "."

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 const (
@@ -118,7 +118,7 @@ func busyMoments(d daySpan, now time.Time, slots []int, runs []warehouse.RunSpan
 		counts := map[string]int{}
 		for _, r := range runs {
 			if from, to := d.bounds(r, now); slot(from) <= i && i <= slot(to) {
-				counts[wording.Spaced(r.Stream)]++
+				counts[term.Spaced(r.Stream)]++
 			}
 		}
 		var who []string

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // A lane is as wide as a day has minutes. Its marks are as high as what they say is bad.
@@ -46,7 +46,7 @@ func (d daySpan) bounds(r warehouse.RunSpan, now time.Time) (from, to float64) {
 var laneOrder = []string{"good", "other", "running", "late", "guard", "bad"}
 
 func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan, slots []int) lane {
-	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(wording.Spaced(st.id.Stream)),
+	l := lane{Account: st.id.Account, Stream: st.id.Stream, Name: capitalized(term.Spaced(st.id.Stream)),
 		Key:  st.id.Account + "/" + st.id.Stream,
 		Path: streamPath(st.id), Width: laneWidth, Height: laneHeight, Runs: len(runs)}
 	paths := map[string]*strings.Builder{}
@@ -84,8 +84,8 @@ func newLane(d daySpan, now time.Time, st *streamState, runs []warehouse.RunSpan
 			l.Marks = append(l.Marks, mark{class, path.String()})
 		}
 	}
-	l.Busy, l.Longest, l.Beside = wording.Span(l.busy), wording.Span(longest), wording.Count(uint64(beside))
-	l.Text = fmt.Sprintf("%s of %s: %s", l.Name, l.Account, wording.Plural(uint64(l.Runs), "run"))
+	l.Busy, l.Longest, l.Beside = term.Span(l.busy), term.Span(longest), term.Count(uint64(beside))
+	l.Text = fmt.Sprintf("%s of %s: %s", l.Name, l.Account, term.Plural(uint64(l.Runs), "run"))
 	if l.Bad > 0 {
 		l.Text += fmt.Sprintf(", %d not successful", l.Bad)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 // judge returns the state of a stream.
@@ -52,7 +52,7 @@ func (o *overview) attemptFailed(st *streamState) bool {
 func (o *overview) verdict() (state, string) {
 	worst, text := o.worst()
 	if o.room != nil && o.room.Free < warehouse.NoRoom {
-		full := "The disk of the warehouse has " + wording.Size(o.room.Free) + " left: make room, or nothing can be loaded soon."
+		full := "The disk of the warehouse has " + term.Size(o.room.Free) + " left: make room, or nothing can be loaded soon."
 		if worst == stateFine {
 			worst, text = stateDoubtful, full
 		} else {
@@ -79,7 +79,7 @@ func (o *overview) verdict() (state, string) {
 	if paused == 1 {
 		verb = " is paused."
 	}
-	return worst, text + " " + wording.Plural(paused, "stream") + verb
+	return worst, text + " " + term.Plural(paused, "stream") + verb
 }
 
 // worst returns the verdict on all streams that are not paused.
@@ -131,9 +131,9 @@ func (o *overview) worst() (state, string) {
 	case len(waiting) == enabled:
 		return stateWaiting, "Nothing has run yet."
 	case len(doubts) > 0 && len(waiting) > 0:
-		return stateDoubtful, capitalized(wording.List(doubts)) + "; " + have(len(waiting)) + " not run yet."
+		return stateDoubtful, capitalized(term.List(doubts)) + "; " + have(len(waiting)) + " not run yet."
 	case len(doubts) > 0:
-		return stateDoubtful, "Everything is loaded, but " + wording.List(doubts) + "."
+		return stateDoubtful, "Everything is loaded, but " + term.List(doubts) + "."
 	case len(waiting) > 0:
 		return stateWaiting, fmt.Sprintf("%s up to date; %s not run yet.", capitalized(upToDate(enabled-len(waiting))), have(len(waiting)))
 	case enabled == 1:
@@ -153,11 +153,11 @@ func streamsOf(all []*streamState) string {
 			accounts = append(accounts, st.id.Account)
 		}
 	}
-	text := wording.Plural(uint64(len(all)), "stream") + " of "
+	text := term.Plural(uint64(len(all)), "stream") + " of "
 	if len(accounts) > mostNamed {
-		return text + wording.Plural(uint64(len(accounts)), "account")
+		return text + term.Plural(uint64(len(accounts)), "account")
 	}
-	return text + wording.List(accounts)
+	return text + term.List(accounts)
 }
 
 // doubts returns what a person should look at if there is nothing worse: failed checks, rejects, and payouts.
@@ -182,9 +182,9 @@ func (o *overview) doubts(unsound, rejected []*streamState) (all []string) {
 	accounts := slices.Sorted(maps.Keys(o.findings))
 	switch {
 	case len(accounts) > mostNamed:
-		all = append(all, "the payouts of "+wording.Plural(uint64(len(accounts)), "account")+" need a look")
+		all = append(all, "the payouts of "+term.Plural(uint64(len(accounts)), "account")+" need a look")
 	case len(accounts) > 0:
-		all = append(all, "the payouts of "+wording.List(accounts)+" need a look")
+		all = append(all, "the payouts of "+term.List(accounts)+" need a look")
 	}
 	return all
 }
@@ -253,5 +253,5 @@ func have(n int) string {
 
 // name returns the name of a stream for a sentence. The names of all streams are plurals.
 func (st *streamState) name() string {
-	return "the " + wording.Spaced(st.id.Stream) + " of " + st.id.Account
+	return "the " + term.Spaced(st.id.Stream) + " of " + st.id.Account
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-	"dealhouse/internal/wording"
 )
 
 var noon = time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC)
@@ -152,11 +152,11 @@ func TestWords(t *testing.T) {
 	for want, got := range map[string]string{
 		"just now": ago(0), "1 second ago": ago(time.Second), "59 minutes ago": ago(time.Hour - 1),
 		"47 hours ago": ago(47 * time.Hour), "2 days ago": ago(49 * time.Hour),
-		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": wording.Span(-time.Second),
-		"1.5 s": wording.Span(1500 * time.Millisecond), "2 min 5 s": wording.Span(125 * time.Second),
-		"26 h 0 min": wording.Span(26 * time.Hour), "1,234,567": wording.Count(1234567), "123": wording.Count(123),
-		"1 row": wording.Plural(1, "row"), "0 rows": wording.Plural(0, "row"),
-		"999 B": wording.Size(999), "1.2 KiB": wording.Size(1234), "3.2 MiB": wording.Size(3_400_000), "4.7 GiB": wording.Size(5e9),
+		"now": until(0), "in 5 minutes": until(5*time.Minute + 59*time.Second), "0 ms": term.Span(-time.Second),
+		"1.5 s": term.Span(1500 * time.Millisecond), "2 min 5 s": term.Span(125 * time.Second),
+		"26 h 0 min": term.Span(26 * time.Hour), "1,234,567": term.Count(1234567), "123": term.Count(123),
+		"1 row": term.Plural(1, "row"), "0 rows": term.Plural(0, "row"),
+		"999 B": term.Size(999), "1.2 KiB": term.Size(1234), "3.2 MiB": term.Size(3_400_000), "4.7 GiB": term.Size(5e9),
 		"2026-03-15T12:00:00.000Z": rfc3339(noon),
 	} {
 		if got != want {

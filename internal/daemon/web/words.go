@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/wording"
+	"dealhouse/internal/term"
 )
 
 func capitalized(s string) string {
@@ -15,14 +15,14 @@ func capitalized(s string) string {
 }
 
 // ago says how long ago something was.
-func ago(d time.Duration) string { return wording.Ago(d, wording.Long) }
+func ago(d time.Duration) string { return term.Ago(d, term.Long) }
 
 // until says how long it is until something.
 func until(d time.Duration) string {
 	if d < time.Second {
 		return "now"
 	}
-	return "in " + wording.Long(d)
+	return "in " + term.Long(d)
 }
 
 // rfc3339 returns a time as it is written in JSON and in markup.

@@ -1,6 +1,4 @@
-// Package wording writes counts, sizes, durations, names and lists as people write them, for the tables and messages of
-// the terminal, for pages and for reports. A count of 1 is said the same way everywhere.
-package wording
+package term
 
 import (
 	"fmt"

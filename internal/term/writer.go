@@ -1,4 +1,4 @@
-package visible
+package term
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes on what is written, and makes visible what must not reach a terminal (visible-2). It is the last check:
+// Writer passes on what is written, and makes visible what must not reach a terminal. It is the last check:
 // a mistake before it cannot let a control character out. A byte order mark at the very beginning stays, since
 // spreadsheets need it. A character may be divided between two writes. A Writer is not safe for concurrent use.
 type Writer struct {

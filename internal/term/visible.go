@@ -1,16 +1,4 @@
-// Package visible is the only way to the terminal for what others wrote: names and values of the API, bodies and
-// headers that an error quotes, what a statement returns. Such text may hold characters that control a terminal, change
-// the direction of writing, forge a line, or are invisible. They are written as JSON writes them, \u001b or \n, both
-// for people and in JSON. Ordinary text of every script stays as it is.
-//
-// Invariants, cited in the code as visible-N:
-//
-//  1. What comes out of [Line] is one line: no control character, no mark of direction, no separator of lines or
-//     paragraphs, nothing invisible, and no byte that is not UTF-8.
-//  2. [Writer] lets through only what [Line] would let through, and line breaks and tabs. Code that composes lines
-//     must put text from others through Line first: later nobody can tell whose a line break is.
-//  3. JSON keeps its value, except for bytes that are not UTF-8: they become U+FFFD, as in encoding/json.
-package visible
+package term
 
 import (
 	"fmt"

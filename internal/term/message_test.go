@@ -1,12 +1,10 @@
-package output
+package term
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-
-	"dealhouse/internal/visible"
 )
 
 // wrapper is an error with the text of the one that it wraps.
@@ -31,7 +29,7 @@ func TestMessage(t *testing.T) {
 		}
 	}
 	long := Message(fmt.Errorf("asking: %w", errors.New(strings.Repeat("SELECT ", 20_000))))
-	if len(long) > visible.MaxEcho+30 || !strings.HasSuffix(long, "... (140007 bytes)") {
+	if len(long) > MaxEcho+30 || !strings.HasSuffix(long, "... (140007 bytes)") {
 		t.Errorf("%d bytes, which end with %q", len(long), long[len(long)-30:])
 	}
 }

@@ -1,4 +1,4 @@
-package output
+package term
 
 import (
 	"bytes"
@@ -10,13 +10,11 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"dealhouse/internal/visible"
 )
 
-// Console is stderr: what is written to it is made visible (visible-2), and only its own control sequences are not
-// (output-1). On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is written
-// meanwhile, such as log lines, appears above it (output-3). It is safe for concurrent use.
+// Console is stderr: what is written to it is made visible, except for its own control sequences.
+// On a terminal it can hold a frame of live lines at its bottom, which is redrawn in place; what is written
+// meanwhile, such as log lines, appears above it. It is safe for concurrent use.
 type Console struct {
 	live bool                       // whether frames can be drawn
 	size func() (width, height int) // of the terminal, now
@@ -74,7 +72,7 @@ func (c *Console) Live() bool { return c.live }
 
 // Write writes whole lines above the frame.
 func (c *Console) Write(p []byte) (int, error) {
-	text := visible.Text(string(p))
+	text := Text(string(p))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.frame) == 0 {
@@ -147,7 +145,7 @@ func draw(b *bytes.Buffer, lines []string) {
 }
 
 // fit cuts lines to the width, and leaves out those for which there is no room: a frame that scrolls cannot be
-// redrawn (output-3).
+// redrawn.
 func fit(lines []string, width, height int) []string {
 	var fitted []string
 	for i, line := range lines {
@@ -157,7 +155,7 @@ func fit(lines []string, width, height int) []string {
 		if i == height {
 			break
 		}
-		fitted = append(fitted, Cut(visible.Line(line), max(1, width)))
+		fitted = append(fitted, Cut(Line(line), max(1, width)))
 	}
 	return fitted
 }

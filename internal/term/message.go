@@ -1,19 +1,17 @@
-package output
+package term
 
 import (
 	"log/slog"
 	"slices"
 	"strings"
-
-	"dealhouse/internal/visible"
 )
 
-// Message returns an error in as few lines as possible (output-4): joined errors repeat each other if they have one
-// cause. The text is safe to show (output-1).
+// Message returns an error in as few lines as possible: joined errors repeat each other if they have one
+// cause. The text is safe to show.
 func Message(err error) string {
 	var all []string
 	for _, line := range errorLines(err) {
-		line = visible.Clip(strings.TrimSpace(line))
+		line = Clip(strings.TrimSpace(line))
 		if line != "" && !slices.Contains(all, line) {
 			all = append(all, line)
 		}
@@ -29,7 +27,7 @@ func errorLines(err error) []string {
 	case interface{ Lines() []string }:
 		var lines []string
 		for _, line := range e.Lines() {
-			lines = append(lines, visible.Line(line))
+			lines = append(lines, Line(line))
 		}
 		return lines
 	case interface{ Unwrap() []error }:
@@ -48,25 +46,25 @@ func errorLines(err error) []string {
 		}
 		if before, after, found := strings.Cut(text, inner.Error()); found {
 			lines := errorLines(inner)
-			lines[0] = visible.Line(before) + lines[0]
-			lines[len(lines)-1] += visible.Line(after)
+			lines[0] = Line(before) + lines[0]
+			lines[len(lines)-1] += Line(after)
 			return lines
 		}
 	}
-	return []string{visible.Line(text)}
+	return []string{Line(text)}
 }
 
-// Clip limits what a log line repeats, such as the text of a statement or the answer of a service (output-4). It is for
+// ClipAttr limits what a log line repeats, such as the text of a statement or the answer of a service. It is for
 // slog.HandlerOptions.ReplaceAttr. A stack stays whole: it is our own.
-func Clip(_ []string, attr slog.Attr) slog.Attr {
+func ClipAttr(_ []string, attr slog.Attr) slog.Attr {
 	if attr.Key == "stack" {
 		return attr
 	}
 	switch value := attr.Value.Any().(type) {
 	case string:
-		attr.Value = slog.StringValue(visible.Clip(value))
+		attr.Value = slog.StringValue(Clip(value))
 	case error:
-		attr.Value = slog.StringValue(visible.Clip(value.Error()))
+		attr.Value = slog.StringValue(Clip(value.Error()))
 	}
 	return attr
 }

@@ -1,24 +1,22 @@
-package output
+package term
 
 import (
 	"time"
-
-	"dealhouse/internal/wording"
 )
 
-// Count is a column of counts.
-func Count(name string) Column { return Column{Name: name, Right: true, Human: countCell} }
+// CountColumn is a column of counts.
+func CountColumn(name string) Column { return Column{Name: name, Right: true, Human: countCell} }
 
 // countCell shows counts in tables.
 func countCell(v any) string {
 	if n, ok := v.(uint64); ok {
-		return wording.Count(n)
+		return Count(n)
 	}
 	return Plain(v)
 }
 
-// Duration is a column of numbers of seconds: in words for people, and as numbers for programs.
-func Duration(format Format) Column {
+// DurationColumn is a column of numbers of seconds: in words for people, and as numbers for programs.
+func DurationColumn(format Format) Column {
 	if format == Table {
 		return Column{Name: "duration", Right: true, Human: secondsCell}
 	}
@@ -31,7 +29,7 @@ func secondsCell(v any) string {
 	if !ok {
 		return ""
 	}
-	return wording.Span(time.Duration(s * float64(time.Second)))
+	return Span(time.Duration(s * float64(time.Second)))
 }
 
 // AgeCell shows a number of seconds in its largest unit, or nothing when it is unknown.
@@ -40,7 +38,7 @@ func AgeCell(v any) string {
 	if !ok {
 		return ""
 	}
-	return wording.Short(time.Duration(s * float64(time.Second)))
+	return Short(time.Duration(s * float64(time.Second)))
 }
 
 // TimeCell shows a time in UTC, to the second, or nothing when there is none.

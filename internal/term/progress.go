@@ -1,4 +1,4 @@
-package output
+package term
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"dealhouse/internal/wording"
 )
 
 const redraw = 100 * time.Millisecond
@@ -218,9 +216,9 @@ func (l *progressLine) words() string {
 	case phase == "":
 		phase = "starting"
 	}
-	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, wording.Count(l.Rows), wording.Count(l.Pages))
+	text := fmt.Sprintf("%-9s %10s rows %6s pages", phase, Count(l.Rows), Count(l.Pages))
 	if rate := l.rate(); rate > 0 {
-		text += fmt.Sprintf(" %8s rows/s", wording.Count(uint64(rate)))
+		text += fmt.Sprintf(" %8s rows/s", Count(uint64(rate)))
 	}
 	return text + l.windowWords()
 }
@@ -249,7 +247,7 @@ func (l *progressLine) windowWords() string {
 	}
 	text := fmt.Sprintf(" %3d %%", 100*l.Windows.Done/l.Windows.Total)
 	if left, known := l.timeLeft(); known {
-		text += ", " + wording.Span(left) + " left"
+		text += ", " + Span(left) + " left"
 	}
 	return text
 }

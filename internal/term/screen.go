@@ -1,4 +1,4 @@
-package output
+package term
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"dealhouse/internal/visible"
 )
 
 // Screen is a writer to a terminal: tables that are written to it fit its width.
@@ -95,7 +93,7 @@ func (p *tablePrinter) writeVertically() error {
 				lines = []string{""}
 			}
 			for at, line := range lines {
-				label := visible.Line(p.columns[i].Name)
+				label := Line(p.columns[i].Name)
 				if at > 0 {
 					label = ""
 				}
@@ -113,7 +111,7 @@ func (p *tablePrinter) nameHidden() error {
 	var names []string
 	for i, hidden := range p.hidden {
 		if hidden {
-			names = append(names, visible.Line(p.columns[i].Name))
+			names = append(names, Line(p.columns[i].Name))
 		}
 	}
 	if len(names) == 0 {

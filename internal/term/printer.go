@@ -1,4 +1,4 @@
-package output
+package term
 
 import (
 	"bufio"
@@ -9,8 +9,6 @@ import (
 	"io"
 	"reflect"
 	"time"
-
-	"dealhouse/internal/visible"
 )
 
 // Column describes a column of a result.
@@ -45,7 +43,7 @@ type Format string
 // Formats of results. A Printer writes all but HTML, which each command that has it makes itself.
 const (
 	Table     Format = "table"
-	JSON      Format = "json"  // an array
+	JSONArray Format = "json"  // an array
 	JSONLines Format = "jsonl" // an object a line
 	CSV       Format = "csv"
 	HTML      Format = "html"
@@ -55,7 +53,7 @@ const (
 func NewPrinter(format Format, w io.Writer, columns []Column) Printer {
 	out := bufio.NewWriterSize(w, 64<<10)
 	switch format {
-	case JSON:
+	case JSONArray:
 		return &jsonPrinter{out: out, columns: columns, open: "[\n  ", next: ",\n  ", closing: "\n]\n"}
 	case JSONLines:
 		return &jsonPrinter{out: out, columns: columns, next: "\n", closing: "\n"}
@@ -152,10 +150,10 @@ func marshal(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return visible.JSON(bytes.TrimRight(b.Bytes(), "\n")), nil
+	return JSON(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
-// csvPrinter writes RFC 4180 with a header; NULL is an empty field. Text passes visible.Cell; numbers, which may begin
+// csvPrinter writes RFC 4180 with a header; NULL is an empty field. Text passes Cell; numbers, which may begin
 // with a minus, stay numbers.
 type csvPrinter struct {
 	out     *csv.Writer
@@ -168,7 +166,7 @@ type csvPrinter struct {
 func (p *csvPrinter) header() error {
 	p.begun = true
 	for _, c := range p.columns {
-		p.record = append(p.record, visible.Cell(c.Name))
+		p.record = append(p.record, Cell(c.Name))
 	}
 	return p.out.Write(p.record)
 }
@@ -212,7 +210,7 @@ func field(v any) string {
 	case v.CanInt(), v.CanUint(), v.CanFloat():
 		return Plain(v.Interface())
 	}
-	return visible.Cell(Plain(v))
+	return Cell(Plain(v))
 }
 
 // Plain returns a value as text, as CSV and tables show it.

@@ -1,4 +1,4 @@
-package output
+package term
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"dealhouse/internal/visible"
 )
 
 // WidestTable is the largest width, in characters, of a table that can be fitted to a terminal (Column.Elastic,
@@ -24,7 +22,7 @@ const (
 	betweenCells = "  "
 )
 
-// tablePrinter aligns columns for people. It keeps no more rows than it needs to choose their widths (output-2).
+// tablePrinter aligns columns for people. It keeps no more rows than it needs to choose their widths.
 type tablePrinter struct {
 	out     *bufio.Writer
 	columns []Column
@@ -76,11 +74,11 @@ func (p *tablePrinter) leaveOut() {
 func (p *tablePrinter) cell(i int, v any) string {
 	switch human := p.columns[i].Human; {
 	case human != nil:
-		return visible.Line(human(v))
+		return Line(human(v))
 	case v == nil:
 		return "NULL"
 	}
-	return visible.Line(Plain(v))
+	return Line(Plain(v))
 }
 
 // writeSample writes the header and the rows of the sample.
@@ -89,7 +87,7 @@ func (p *tablePrinter) writeSample() error {
 	rules := make([]string, len(p.columns))
 	p.widths = make([]int, len(p.columns))
 	for i, c := range p.columns {
-		names[i] = visible.Line(c.Name)
+		names[i] = Line(c.Name)
 		p.widths[i] = utf8.RuneCountInString(names[i])
 		for _, row := range p.sample {
 			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))

@@ -1,4 +1,4 @@
-package wording
+package term
 
 import (
 	"testing"
