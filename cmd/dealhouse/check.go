@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/check"
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 )
 
@@ -38,7 +38,7 @@ func newCheck(a *app) *cobra.Command {
 		Example: checkExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := check.New(check.Options{Config: config.Source{Path: a.configPath, Env: a.env}, Service: a.newService(),
+			c := service.NewChecker(service.CheckOptions{Config: config.Source{Path: a.configPath, Env: a.env}, Service: a.newService(),
 				Opener: a.opener(), Logger: a.log, ShowWaiting: a.showWaiting})
 			if offline {
 				return printFindings(cmd.Context(), a, c.Offline(cmd.Context()), format.value)
@@ -56,7 +56,7 @@ func newCheck(a *app) *cobra.Command {
 }
 
 // printFindings prints the findings. Its error has the exit code of the worst one.
-func printFindings(ctx context.Context, a *app, findings []check.Finding, format term.Format) error {
+func printFindings(ctx context.Context, a *app, findings []service.Finding, format term.Format) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -77,8 +77,8 @@ func printFindings(ctx context.Context, a *app, findings []check.Finding, format
 }
 
 // findingCode is the exit code of a finding.
-func findingCode(f check.Finding) int {
-	if f.Verdict != check.Failed {
+func findingCode(f service.Finding) int {
+	if f.Verdict != service.Failed {
 		return exitOK
 	}
 	code := exitFault

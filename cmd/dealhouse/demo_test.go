@@ -13,8 +13,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dealhouse/internal/check"
 	"dealhouse/internal/enginetest"
+	"dealhouse/internal/service"
 )
 
 // The demo shows what it should, leaves behind what it says, can be looked into while it serves, and can be
@@ -63,11 +63,11 @@ func TestDemo(t *testing.T) {
 	got = call(t, env, "query", "SELECT count() > 0 AS gone FROM coupons_history WHERE valid_to IS NOT NULL", "-o", "csv")
 	got.shows(t, "gone\n1\n")
 	call(t, env, "runs").shows(t, "globex   transactions     incremental")
-	if os.Remove(filepath.Join(dir, check.DemoFile)) != nil {
+	if os.Remove(filepath.Join(dir, service.DemoFile)) != nil {
 		t.Error("the folder is not marked")
 	}
 	call(t, env, "demo", "--data", dir).want(t, 2, "something other than a demo")
-	if err := os.WriteFile(filepath.Join(dir, check.DemoFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, service.DemoFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	release()

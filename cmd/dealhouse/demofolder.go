@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"dealhouse/internal/check"
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -26,7 +26,7 @@ func (d *demonstration) prepareFolder() (remove func() error, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("--data: %w", err)
 	}
-	marker := filepath.Join(d.dir, check.DemoFile)
+	marker := filepath.Join(d.dir, service.DemoFile)
 	if _, err := os.Stat(marker); len(entries) > 0 && err != nil {
 		return nil, usagef("--data: the folder %s holds something other than a demo, which would be overwritten: choose an empty or a new one", d.dir)
 	}

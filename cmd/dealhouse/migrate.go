@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -106,7 +106,7 @@ func openToPlan(ctx context.Context, a *app,
 	cfg *config.Config) (w *warehouse.Warehouse, closeAll func() error, err error) {
 	remove := func() error { return nil }
 	w, err = a.opener().Existing(ctx, cfg)
-	if is[access.AbsentError](err) {
+	if is[service.AbsentError](err) {
 		empty, err := os.MkdirTemp("", "dealhouse-plan-")
 		if err != nil {
 			return nil, nil, fmt.Errorf("making a temporary folder: %w", err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/check"
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -82,7 +82,7 @@ func testReceivers(ctx context.Context, a *app, name string, format term.Format)
 	var rows [][]any
 	var codes []int
 	for _, t := range tried {
-		f := check.Receiver(t)
+		f := service.Receiver(t)
 		rows, codes = append(rows, []any{t.Receiver, t.Form, f.Verdict, f.Detail}), append(codes, findingCode(f))
 	}
 	if err := term.Print(format, a.stdout, columns, rows); err != nil {

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/config"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
 // opener returns what opens warehouses. The logger and the metrics must exist by then.
-func (a *app) opener() *access.Opener { return access.New(a.access()) }
+func (a *app) opener() *service.Opener { return service.NewOpener(a.access()) }
 
 // access returns how this program opens warehouses.
-func (a *app) access() access.Options {
-	return access.Options{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
+func (a *app) access() service.OpenOptions {
+	return service.OpenOptions{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
 		Downloading: a.download.reached, ShowWaiting: a.showWaiting,
 		Confine: func(ctx context.Context, dir string, files ...string) error {
 			return a.confinement.Confine(ctx, a.launcher(), dir, files...)

@@ -14,8 +14,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/launch"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -100,7 +100,7 @@ func (c queryCommand) run(ctx context.Context, a *app, sql string) (err error) {
 		defer func() { err = errors.Join(err, w.Close()) }()
 		return query.run(ctx, a, w)
 	}
-	if err := access.MustExist(dir); err != nil {
+	if err := service.MustExist(dir); err != nil {
 		return err
 	}
 	if w, err := a.opener().Join(ctx, cfg); w != nil || err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
 	"dealhouse/internal/decode"
@@ -103,7 +102,7 @@ func (c *rejectChoice) filter() (f warehouse.RejectFilter, ago time.Duration, er
 
 // open opens the warehouse, and completes the filter by its clock.
 func (c *rejectChoice) open(ctx context.Context, a *app, source config.Source,
-	open access.Opening) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
+	open service.Opening) (*warehouse.Warehouse, *config.Config, warehouse.RejectFilter, error) {
 	f, ago, err := c.filter()
 	if err != nil {
 		return nil, nil, f, err

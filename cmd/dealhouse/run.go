@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
@@ -100,7 +99,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if a.become != nil {
 		options.Apart = a.openApart(r.cfg.Warehouse.Database)
 	}
-	o := access.New(options)
+	o := service.NewOpener(options)
 	if r.warehouse, err = o.WhenFree(ctx, r.cfg, o.Alone); err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/launch"
 	"dealhouse/internal/loopback"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -89,10 +89,10 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return usagef("the warehouse is a server, %s: ask it directly; serve-warehouse is for embedded:<folder>",
 			cfg.Warehouse.RedactedDSN())
 	}
-	if err := access.MustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
+	if err := service.MustExist(dir); err != nil && !c.allowWrites { // a user who may write may also create it
 		return err
 	}
-	if err := access.MustBeFree(ctx, dir); err != nil {
+	if err := service.MustBeFree(ctx, dir); err != nil {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated

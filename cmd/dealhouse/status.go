@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/config"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
@@ -148,7 +147,7 @@ func printStatus(to io.Writer, format term.Format, all []warehouse.StreamStatus,
 // readStatus reads the status, which is empty when nothing was ever loaded.
 func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
 	w, err := a.opener().Existing(ctx, cfg)
-	if is[access.AbsentError](err) {
+	if is[service.AbsentError](err) {
 		a.log.Warn(err.Error())
 		return nil, nil
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/access"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
 	"dealhouse/internal/launch"
+	"dealhouse/internal/service"
 	"dealhouse/internal/warehouse"
 )
 
@@ -123,7 +123,7 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 	if !a.launcher().InPlace() {
 		o.Stuck = a.endStuck
 	}
-	w, err := access.New(o).Alone(ctx, cfg)
+	w, err := service.NewOpener(o).Alone(ctx, cfg)
 	if err != nil {
 		return err
 	}

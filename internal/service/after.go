@@ -15,8 +15,8 @@ import (
 )
 
 // AfterRuns does the work that follows runs: it fetches deals that no list had, checks what readers see, and reconciles
-// payouts. An error there is a warning, and not a failure of the runs (service-2). A signal ends it, and the next sync
-// catches up.
+// payouts. An error there is a warning, and not a failure of the runs (what comes after a run never fails it). A signal
+// ends it, and the next sync catches up.
 func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, api *Clients,
 	results []syncer.Result) {
 	if ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *Service) concernsPayouts(r syncer.Result) bool {
 
 func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, account string,
 	rules config.Finance) error {
-	s.reconciling.Lock() // service-4: two reconciliations at once would both report the same finding as new
+	s.reconciling.Lock() // one reconciliation at a time: both would report the same finding as new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
 	if err := settlement.Match(ctx, w, account); err != nil {
@@ -108,7 +108,7 @@ func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, 
 // fillPayoutMetrics sets the metrics of payouts for accounts that this process has not reconciled, because it has just
 // started or did something else.
 func (s *Service) fillPayoutMetrics(ctx context.Context, w *warehouse.Warehouse, overdueAfter time.Duration) error {
-	s.reconciling.Lock() // service-4: an older result must not replace a newer one
+	s.reconciling.Lock() // one reconciliation at a time: an older result must not replace a newer one
 	defer s.reconciling.Unlock()
 	accounts := s.metrics.WithoutPayouts()
 	if len(accounts) == 0 {

@@ -11,8 +11,8 @@ import (
 	"dealhouse/internal/tracing"
 )
 
-// Clients are API clients, one for each account and key. All clients of an account share one limiter (service-1).
-// Clients are safe for concurrent use, and must be closed after the last run that uses one.
+// Clients are API clients, one for each account and key. All clients of an account share one limiter (one limit for an
+// account). Clients are safe for concurrent use, and must be closed after the last run that uses one.
 type Clients struct {
 	service *Service
 	tune    func(*dealapi.Options) // may be nil
@@ -44,7 +44,7 @@ func (c *Clients) Get(t Target) (*dealapi.Client, error) {
 	if client := c.clients[id]; client != nil {
 		return client, nil
 	}
-	if c.limiters[id.account] == nil { // service-1
+	if c.limiters[id.account] == nil { // one limit for an account
 		c.limiters[id.account] = dealapi.NewLimiter(t.Account.RequestsPerSecond)
 	}
 	o := dealapi.Options{

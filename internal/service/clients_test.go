@@ -40,7 +40,7 @@ func TestLimitIsWhatHoldsUp(t *testing.T) {
 	}
 }
 
-// All keys of an account share one limit (service-1).
+// All keys of an account share one limit (one limit for an account).
 func TestLimitOfAnAccount(t *testing.T) {
 	t.Parallel()
 	cfg := configured(t)

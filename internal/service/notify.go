@@ -34,7 +34,7 @@ func (s *Service) Receivers(cfg *config.Config) (*notify.Receivers, error) {
 const DefaultNotifyTimeout = 20 * time.Second
 
 // Notify sends the notifications that are due after the runs of a sync. Messages that a receiver does not accept wait
-// for the next sync or the daemon (service-2).
+// for the next sync or the daemon (what comes after a run never fails it).
 func (s *Service) Notify(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, receivers *notify.Receivers) {
 	if names, _ := receivers.Names(); len(names) == 0 || ctx.Err() != nil {
 		return
@@ -91,7 +91,7 @@ func (s *Service) EndSwitches(ctx context.Context, run *notify.Run, results []sy
 	run.End(ctx, failed, err)
 }
 
-// noteFields keeps which fields dealhouse does not know (service-2).
+// noteFields keeps which fields dealhouse does not know (what comes after a run never fails it).
 func (s *Service) noteFields(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		names, id := r.Record.Unknown, streamOf(r)

@@ -45,8 +45,8 @@ func (p *Planner) OverdueAfter() time.Duration { return p.inForce.Load().Finance
 // Tolerances returns the tolerances of the plan in force: differences of payouts up to these need nobody's attention.
 func (p *Planner) Tolerances() map[string]int64 { return p.inForce.Load().Finance.Tolerances }
 
-// pace is an account's rate limit. It outlives a reload (service-1): runs under way and those of the new plan share it,
-// and what it has learnt about the API stays known.
+// pace is an account's rate limit. It outlives a reload (one limit for an account): runs under way and those of the new
+// plan share it, and what it has learnt about the API stays known.
 type pace struct {
 	requestsPerSecond float64
 	limiter           *dealapi.Limiter

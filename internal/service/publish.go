@@ -45,7 +45,7 @@ func (s *Service) ExpectStreams(p *Publishing, cfg *config.Config) {
 }
 
 // Publish publishes the metrics; nil means nowhere. A failure is only a warning, because the data is in the warehouse
-// (service-2).
+// (what comes after a run never fails it).
 func (s *Service) Publish(ctx context.Context, p *Publishing, cfg *config.Config, w *warehouse.Warehouse) {
 	if p == nil {
 		return
@@ -76,7 +76,8 @@ func afterSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // fillMetrics sets the metrics of all configured streams, checks and payouts, not only of those that this process
-// handled (service-3). If the warehouse cannot be queried, it returns the prefixes of the metrics that would be wrong.
+// handled (published metrics replace the earlier ones). If the warehouse cannot be queried, it returns the prefixes of
+// the metrics that would be wrong.
 func (s *Service) fillMetrics(ctx context.Context, p *Publishing, cfg *config.Config,
 	w *warehouse.Warehouse) (unknown []string, err error) {
 	if ctx.Err() != nil {
@@ -120,7 +121,8 @@ func (p *Publishing) push(ctx context.Context, gatherer prometheus.Gatherer) err
 	return err
 }
 
-// onlyBatch leaves out the metrics that would be wrong as soon as the process has ended (service-3).
+// onlyBatch leaves out the metrics that would be wrong as soon as the process has ended (published metrics replace the
+// earlier ones).
 type onlyBatch struct {
 	*prometheus.Registry
 	unknown []string // prefixes of the metrics that could not be filled

@@ -10,7 +10,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// checkQuality runs the checks of the views after each run that loaded all, and warns of those that fail (service-2).
+// checkQuality runs the checks of the views after each run that loaded all, and warns of those that fail (what comes
+// after a run never fails it).
 func (s *Service) checkQuality(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) {
 	for _, r := range results {
 		if !r.Record.LoadedAll() || ctx.Err() != nil {

@@ -1,4 +1,4 @@
-package access
+package service
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// Options of an Opener.
-type Options struct {
+// OpenOptions of an Opener.
+type OpenOptions struct {
 	Logger  *slog.Logger       // default: none
 	Metrics *warehouse.Metrics // default: none are kept
 	Limits  chdb.Limits        // of the embedded engine, if others may query it; zero: none
@@ -30,20 +30,20 @@ type Options struct {
 	// Apart, if set, has a process of its own open the embedded warehouse in dir for Alone, and returns what works with
 	// it.
 	Apart func(ctx context.Context, dir string) (*chdb.Guest, error)
-	// Confine is called before this process opens the embedded warehouse in dir. files are others that it writes. Default:
-	// nothing is done.
+	// Confine is called before this process opens the embedded warehouse in dir. files are others that it writes.
+	// Default: nothing is done.
 	Confine func(ctx context.Context, dir string, files ...string) error
 }
 
 // Opener opens warehouses for commands: each says whether it reads or loads, and whether a warehouse is made where
 // there is none.
-type Opener struct{ options Options }
+type Opener struct{ options OpenOptions }
 
 // Opening is one of the ways in which an Opener opens a warehouse.
 type Opening func(context.Context, *config.Config) (*warehouse.Warehouse, error)
 
-// New makes an Opener.
-func New(o Options) *Opener {
+// NewOpener makes an Opener.
+func NewOpener(o OpenOptions) *Opener {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -123,7 +123,7 @@ func asConfigured(cfg *config.Config) warehouse.Options {
 	return warehouse.Options{MaxRetryElapsed: cfg.Warehouse.MaxRetryElapsed, NoRetry: cfg.Warehouse.MaxRetryElapsed == 0}
 }
 
-// By whom a command may work with an embedded warehouse that another process has open (access-1).
+// By whom a command may work with an embedded warehouse that another process has open (readers do not wait).
 const (
 	throughAnybody = false
 	throughDaemon  = true
@@ -199,7 +199,8 @@ func (o *Opener) Share(w *warehouse.Warehouse, lasting bool) {
 	}
 }
 
-// WhenFree opens an embedded warehouse in one of these ways as soon as no other process has it open (access-1).
+// WhenFree opens an embedded warehouse in one of these ways as soon as no other process has it open (readers do not
+// wait).
 func (o *Opener) WhenFree(ctx context.Context, cfg *config.Config, open Opening) (*warehouse.Warehouse, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

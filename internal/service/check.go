@@ -1,15 +1,12 @@
-package check
+package service
 
 import (
 	"context"
+	"dealhouse/internal/config"
+	"dealhouse/internal/term"
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"dealhouse/internal/access"
-	"dealhouse/internal/config"
-	"dealhouse/internal/service"
-	"dealhouse/internal/term"
 )
 
 // Verdicts of a check.
@@ -23,8 +20,8 @@ const (
 // Finding is what one check found, in words for a person.
 type Finding struct {
 	Check, Verdict, Detail string
-	// Causes are the errors of a check that failed, for an exit code. Without any, it is a fault that may be gone by the
-	// next time.
+	// Causes are the errors of a check that failed, for an exit code. Without any, it is a fault that may be gone by
+	// the next time.
 	Causes []error
 }
 
@@ -44,32 +41,32 @@ func failedAs(check, detail string, causes ...error) Finding {
 
 // misconfigured is the finding of what somebody has to set otherwise.
 func misconfigured(check, detail string) Finding {
-	return failedAs(check, detail, service.SettingError{Err: errors.New(detail)})
+	return failedAs(check, detail, SettingError{Err: errors.New(detail)})
 }
 
-// Options of a Checker. Config has to be set.
-type Options struct {
-	Config  config.Source    // the configuration that is checked; what it needs is set here
-	Service *service.Service // whose clients ask the API; default: one of its own
-	Opener  *access.Opener   // of the warehouse; default: one of its own
-	Logger  *slog.Logger     // default: none
+// CheckOptions of a Checker. Config has to be set.
+type CheckOptions struct {
+	Config  config.Source // the configuration that is checked; what it needs is set here
+	Service *Service      // whose clients ask the API; default: one of its own
+	Opener  *Opener       // of the warehouse; default: one of its own
+	Logger  *slog.Logger  // default: none
 	// ShowWaiting tells a person what the program waits for, until done is called. Default: nothing is shown.
 	ShowWaiting func(what string) (done func())
 }
 
 // Checker makes the checks of a configuration.
-type Checker struct{ options Options }
+type Checker struct{ options CheckOptions }
 
-// New makes a Checker.
-func New(o Options) *Checker {
+// NewChecker makes a Checker.
+func NewChecker(o CheckOptions) *Checker {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Service == nil {
-		o.Service = service.New(service.Options{Logger: o.Logger})
+		o.Service = New(Options{Logger: o.Logger})
 	}
 	if o.Opener == nil {
-		o.Opener = access.New(access.Options{Logger: o.Logger})
+		o.Opener = NewOpener(OpenOptions{Logger: o.Logger})
 	}
 	if o.ShowWaiting == nil {
 		o.ShowWaiting = func(string) func() { return func() {} }

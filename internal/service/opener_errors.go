@@ -1,4 +1,4 @@
-package access
+package service
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// AbsentError is the error for a folder that does not exist yet, or that holds no embedded warehouse (access-2).
+// AbsentError is the error for a folder that does not exist yet, or that holds no embedded warehouse (nothing is
+// created by looking).
 type AbsentError struct{ Dir string }
 
 func (e AbsentError) Error() string {
@@ -67,7 +68,7 @@ func MustBeFree(ctx context.Context, dir string) error {
 	return takenError{guest.PID(), guest.Lasting()}
 }
 
-// unreachable makes the error for a warehouse that does not answer, with advice (access-3).
+// unreachable makes the error for a warehouse that does not answer, with advice (no secret in a finding).
 func unreachable(dsn string, err error) error {
 	var op *net.OpError
 	var server *clickhouse.Exception

@@ -1,4 +1,4 @@
-package check
+package service
 
 import (
 	"net/http"
@@ -89,7 +89,7 @@ func TestNamesOfParameters(t *testing.T) {
 			source := settings(filepath.Join(t.TempDir(), "data"))
 			source.Env = append(append(source.Env, "DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=1000"), c.env...)
 			source.Env[1] = "DEALHOUSE_BASE_URL=" + server.URL
-			checkNames(t, of(New(Options{Config: source}).All(t.Context()), "API"), c.stream, c.verdict, c.words)
+			checkNames(t, of(NewChecker(CheckOptions{Config: source}).All(t.Context()), "API"), c.stream, c.verdict, c.words)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package check
+package service
 
 import (
 	"net/http"
@@ -24,11 +24,12 @@ func of(all []Finding, check string) []Finding {
 	return slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return !strings.HasPrefix(f.Check, check) })
 }
 
-// Each check is made whatever the others find, no folder is created and no secret told (check-1, check-2, check-3).
+// Each check is made whatever the others find, no folder is created and no secret told (nothing is created by looking,
+// one fault hides no other, no secret in a finding).
 func TestAll(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	all := New(Options{Config: settings(dir)}).All(t.Context())
+	all := NewChecker(CheckOptions{Config: settings(dir)}).All(t.Context())
 	for check, verdict := range map[string]string{"configuration": OK, "warehouse": Warn, "API": Failed} {
 		found := of(all, check)
 		if len(found) == 0 {
@@ -53,7 +54,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// What depends on a setting that is wrong is skipped, and what does not is checked (check-2).
+// What depends on a setting that is wrong is skipped, and what does not is checked (one fault hides no other).
 func TestBrokenConfiguration(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -62,7 +63,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	}
 	source := settings(file)
 	source.Env = source.Env[:1] // no account
-	all := New(Options{Config: source}).All(t.Context())
+	all := NewChecker(CheckOptions{Config: source}).All(t.Context())
 	if found := of(all, "configuration"); len(found) == 0 || found[0].Verdict != Failed || len(found[0].Causes) != 1 {
 		t.Errorf("%+v", all)
 	}
@@ -72,7 +73,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	if len(of(all, "warehouse")) != 1 {
 		t.Errorf("the warehouse was not checked: %+v", all)
 	}
-	for _, f := range New(Options{Config: source}).Offline(t.Context()) {
+	for _, f := range NewChecker(CheckOptions{Config: source}).Offline(t.Context()) {
 		if f.Check != "configuration" {
 			t.Errorf("it is not to be looked at: %+v", f)
 		}
@@ -86,7 +87,7 @@ func TestUnknownAddress(t *testing.T) {
 	t.Cleanup(api.Close)
 	source := settings(filepath.Join(t.TempDir(), "data"))
 	source.Env[1] = "DEALHOUSE_BASE_URL=" + api.URL + "/shop"
-	found := of(New(Options{Config: source}).All(t.Context()), "API")
+	found := of(NewChecker(CheckOptions{Config: source}).All(t.Context()), "API")
 	if len(found) == 0 {
 		t.Fatal("the API was not checked")
 	}

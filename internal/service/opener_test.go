@@ -1,4 +1,4 @@
-package access
+package service
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// What does not create a warehouse says that there is none, and makes no folder (access-2).
+// What does not create a warehouse says that there is none, and makes no folder (nothing is created by looking).
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret("embedded:" + dir), Database: "dealhouse"}}
-	o := New(Options{})
+	o := NewOpener(OpenOptions{})
 	for name, open := range map[string]Opening{"to read": o.Existing, "to load": o.ExistingToLoad} {
 		w, err := o.WhenFree(t.Context(), cfg, open)
 		if none, is := errors.AsType[AbsentError](err); w != nil || !is || none.Dir != dir ||
@@ -50,7 +50,7 @@ func TestWaiting(t *testing.T) {
 		tries++
 		return nil, takenError{pid: 7, daemon: true}
 	}
-	_, err := New(Options{Patience: -1}).WhenFree(t.Context(), nil, locked)
+	_, err := NewOpener(OpenOptions{Patience: -1}).WhenFree(t.Context(), nil, locked)
 	if !errors.Is(err, chdb.ErrLocked) || tries != 1 || !strings.Contains(err.Error(), "a daemon (process 7)") {
 		t.Errorf("%d tries: %v", tries, err)
 	}
@@ -67,7 +67,7 @@ func TestWaiting(t *testing.T) {
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
-	_, err = New(Options{Patience: 1 << 40, Logger: slog.New(slog.NewTextHandler(&log, nil))}).WhenFree(ctx, cfg,
+	_, err = NewOpener(OpenOptions{Patience: 1 << 40, Logger: slog.New(slog.NewTextHandler(&log, nil))}).WhenFree(ctx, cfg,
 		func(context.Context, *config.Config) (*warehouse.Warehouse, error) {
 			if tries++; tries == 3 {
 				cancel(stopped)
@@ -82,12 +82,12 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A server that is not there is said to be, with what to check and without the password (access-3).
+// A server that is not there is said to be, with what to check and without the password (no secret in a finding).
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	cfg := &config.Config{Warehouse: config.Warehouse{
 		DSN: config.NewSecret("clickhouse://loader:very-secret@127.0.0.1:1/dealhouse"), Database: "dealhouse"}}
-	_, err := New(Options{}).Existing(t.Context(), cfg)
+	_, err := NewOpener(OpenOptions{}).Existing(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "check warehouse.dsn") || strings.Contains(err.Error(), "very-secret") {
 		t.Errorf("%v", err)
 	}

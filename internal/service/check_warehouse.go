@@ -1,18 +1,15 @@
-package check
+package service
 
 import (
 	"context"
+	"dealhouse/internal/chdb"
+	"dealhouse/internal/config"
+	"dealhouse/internal/term"
+	"dealhouse/internal/warehouse"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"dealhouse/internal/access"
-	"dealhouse/internal/chdb"
-	"dealhouse/internal/config"
-	"dealhouse/internal/service"
-	"dealhouse/internal/term"
-	"dealhouse/internal/warehouse"
 )
 
 func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all []Finding) {
@@ -25,7 +22,7 @@ func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all [
 		}
 	}
 	w, err := c.options.Opener.Existing(ctx, cfg)
-	if none, ok := errors.AsType[access.AbsentError](err); ok {
+	if none, ok := errors.AsType[AbsentError](err); ok {
 		return append(all, warn("warehouse",
 			fmt.Sprintf("embedded: there is no warehouse in %s yet; dealhouse sync creates it", none.Dir)))
 	}
@@ -68,7 +65,7 @@ func checkLoadedFrom(ctx context.Context, cfg *config.Config, w *warehouse.Wareh
 	if err != nil {
 		return []Finding{failed("initial_from", err)}
 	}
-	targets, err := service.Selection{}.Targets(cfg)
+	targets, err := Selection{}.Targets(cfg)
 	if err != nil { // another check says so
 		return nil
 	}

@@ -1,4 +1,4 @@
-package check
+package service
 
 import (
 	"bytes"
@@ -12,14 +12,13 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/term"
 )
 
 // checkAPI reads the first pages of each enabled stream, all in parallel: the user wants to know soon.
 func (c *Checker) checkAPI(ctx context.Context, cfg *config.Config) []Finding {
-	targets, err := service.Selection{}.Targets(cfg)
+	targets, err := Selection{}.Targets(cfg)
 	if err != nil {
 		return []Finding{warn("API", term.Message(err))}
 	}
@@ -52,7 +51,7 @@ const checkedLists = 20
 
 // checkStream asks for the first page of each list of a stream, for a second page, and for dates that no row has. A
 // list of a scope without records may mean a misspelt value.
-func checkStream(ctx context.Context, name string, client *dealapi.Client, t service.Target) Finding {
+func checkStream(ctx context.Context, name string, client *dealapi.Client, t Target) Finding {
 	names, queries := t.FirstPages()
 	var s survey
 	for i, q := range queries[:min(len(queries), checkedLists)] {
@@ -126,7 +125,7 @@ func (s *survey) look(ctx context.Context, client *dealapi.Client, list string, 
 				continue
 			}
 		case bytes.Equal(first.Data, page.Data):
-			s.refuse(list, service.SettingError{Err: fmt.Errorf("the second page is the first one again: the parameter %s may have another name: set %s", q.PageParam, q.Settings[q.PageParam])})
+			s.refuse(list, SettingError{Err: fmt.Errorf("the second page is the first one again: the parameter %s may have another name: set %s", q.PageParam, q.Settings[q.PageParam])})
 		}
 		return
 	}
