@@ -13,7 +13,6 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
-	"dealhouse/internal/demo"
 	"dealhouse/internal/launch"
 	"dealhouse/internal/service"
 	"dealhouse/internal/syncer"
@@ -60,7 +59,7 @@ type demonstration struct {
 	service *service.Service
 	dir     string // of the warehouse
 	kept    bool   // the folder outlives the demo
-	world   *demo.World
+	world   *apisim.Demo
 	cfg     *config.Config
 	w       *warehouse.Warehouse
 
@@ -77,7 +76,7 @@ func (d *demonstration) run(ctx context.Context, serve bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	if d.world, err = demo.NewWorld(ctx); err != nil {
+	if d.world, err = apisim.NewDemo(ctx); err != nil {
 		return err
 	}
 	defer d.world.Close()
@@ -139,7 +138,7 @@ func (d *demonstration) show(ctx context.Context) error {
 	if err := d.world.PassDays(); err != nil {
 		return err
 	}
-	err := d.syncAll(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", demo.Days))
+	err := d.syncAll(ctx, fmt.Sprintf("Second sync, %d days later: transactions are read from where the first ended,\nand only what differs is written.", apisim.DemoDays))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/lineage"
 	"dealhouse/internal/telemetry"
-	"dealhouse/internal/tracing"
 	"dealhouse/internal/warehouse"
 )
 
@@ -21,7 +20,7 @@ import (
 type exports struct {
 	*lineage.Emitter
 	sender *telemetry.Sender
-	span   *tracing.Span
+	span   *telemetry.Span
 	within time.Duration // what close takes at the most
 }
 
@@ -64,12 +63,12 @@ func (a *app) startExports(ctx context.Context, cfg *config.Config, w *warehouse
 			o.Gatherer = registry
 		}
 		var err error
-		if t.sender, err = telemetry.Start(ctx, o); err != nil { // the variables are not ours: no reason not to work
+		if t.sender, err = telemetry.StartSender(ctx, o); err != nil { // the variables are not ours: no reason not to work
 			a.log.Warn("traces and metrics cannot be sent", "error", err)
 		}
 		ctx = t.sender.Context(ctx)
 		if span != "" {
-			ctx, t.span = tracing.Start(ctx, span)
+			ctx, t.span = telemetry.Start(ctx, span)
 		}
 	}
 	return ctx, t, nil

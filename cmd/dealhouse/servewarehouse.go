@@ -12,8 +12,8 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/launch"
-	"dealhouse/internal/loopback"
 	"dealhouse/internal/service"
+	"dealhouse/internal/trust"
 	"dealhouse/internal/warehouse"
 )
 
@@ -97,7 +97,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 	}
 	host, _, _ := net.SplitHostPort(c.listen) // validated
 	job, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: c.withoutSandbox,
-		Strangers: !loopback.Host(host)})
+		Strangers: !trust.LocalHost(host)})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c serveCommand) validate(password string) error {
 		return usagef("--listen: want host:port, such as 127.0.0.1:8123")
 	case c.user != "" && password == "":
 		return usagef("--user needs --password")
-	case password == "" && !c.insecure && !loopback.Host(host):
+	case password == "" && !c.insecure && !trust.LocalHost(host):
 		return usagef("--listen %s lets other machines in: add --password env:NAME, or --insecure to allow everyone who can reach it", c.listen)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 // maxBody bounds what a control request may send.
@@ -45,7 +45,7 @@ func newHandler(sim *apisim.Sim) http.Handler {
 			sim.ServeHTTP(w, r)
 			return
 		}
-		if !loopback.Requested(r.RemoteAddr) {
+		if !trust.LocalRequest(r.RemoteAddr) {
 			refuse(w, http.StatusForbidden, errors.New("control endpoints answer to this machine only"))
 			return
 		}

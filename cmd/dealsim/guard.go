@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 // fromHere reports that the request does not come from a foreign web page in a browser on this machine. The author of
@@ -12,7 +12,7 @@ import (
 // send a POST anywhere, so a browser must say that the page is ours. Programs other than browsers do not say where a
 // request comes from.
 func fromHere(r *http.Request) bool {
-	if !loopback.Requested(r.Host) {
+	if !trust.LocalRequest(r.Host) {
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {

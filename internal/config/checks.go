@@ -15,7 +15,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 var (
@@ -154,7 +154,7 @@ func plaintext(baseURL string) bool {
 	if err != nil || u.Scheme != "http" {
 		return false
 	}
-	return !loopback.Host(u.Hostname())
+	return !trust.LocalHost(u.Hostname())
 }
 
 // checkSchedule accepts what the daemon's scheduler accepts, except what can never fire or would fire without pause.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 // Defaults of Options. Those that the configuration also has are in package catalog, too.
@@ -157,7 +157,7 @@ func (o *Options) validate() (*url.URL, error) {
 		return nil, fmt.Errorf("base_url must not hold a user name or password")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
 		return nil, fmt.Errorf("base_url must not hold a query or a fragment")
-	case base.Scheme == "http" && !o.AllowInsecure && !loopback.Host(base.Hostname()):
+	case base.Scheme == "http" && !o.AllowInsecure && !trust.LocalHost(base.Hostname()):
 		return nil, fmt.Errorf("base_url must be https: with http the key would cross the network in the clear " +
 			"(allow_insecure permits it)")
 	}

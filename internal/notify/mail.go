@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/loopback"
 	"dealhouse/internal/receiver"
+	"dealhouse/internal/trust"
 )
 
 // Limits of the conversation with a mail server (notify-5).
@@ -126,7 +126,7 @@ type loginAuth struct{ user, password, host string }
 
 // Start is part of smtp.Auth.
 func (a *loginAuth) Start(server *smtp.ServerInfo) (string, []byte, error) {
-	if !server.TLS && !loopback.Host(a.host) {
+	if !server.TLS && !trust.LocalHost(a.host) {
 		return "", nil, errors.New("the connection is not encrypted, and no password is sent over it")
 	}
 	return "LOGIN", nil, nil

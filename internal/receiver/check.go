@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 // The errors of these checks say what a value must be, and never show it: a URL is a secret.
@@ -19,7 +19,7 @@ func ParseURL(text string, insecure bool) (*url.URL, error) {
 	switch {
 	case err != nil, u.Host == "", u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("must be a URL such as https://hooks.example.com/services/T0")
-	case u.Scheme == "http" && !insecure && !loopback.Host(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !trust.LocalHost(u.Hostname()):
 		return nil, errors.New("must be https:// unless the receiver is on this machine; allow_insecure = true permits it")
 	}
 	return u, nil
@@ -63,7 +63,7 @@ func CheckLogin(user, password bool) error {
 
 // CheckTLS returns an error if mail is not encrypted on its way to another machine, unless insecure permits that.
 func CheckTLS(tls, host string, insecure bool) error {
-	if tls == TLSNone && !insecure && !loopback.Host(host) {
+	if tls == TLSNone && !insecure && !trust.LocalHost(host) {
 		return errors.New("none is for a mail server on this machine; allow_insecure = true permits it")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"dealhouse/internal/report"
 	"dealhouse/internal/settlement"
 	"dealhouse/internal/syncer"
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
@@ -23,7 +23,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 		return
 	}
 	part := func(name string, do func(context.Context) error) {
-		ctx, span := tracing.Start(ctx, name)
+		ctx, span := telemetry.Start(ctx, name)
 		span.End(do(ctx))
 	}
 	part("ask for deals", func(ctx context.Context) error {

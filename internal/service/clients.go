@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 )
 
 // Clients are API clients, one for each account and key. All clients of an account share one limiter (one limit for an
@@ -78,12 +78,12 @@ func traceRequest(ctx context.Context, r dealapi.RequestInfo) {
 	if verb == "get" { // the address of a single record contains its key, so each is different
 		name = verb + " " + path.Dir(address) + "/{id}"
 	}
-	made := tracing.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt,
+	made := telemetry.Request{Name: name, Path: address, SentAt: r.SentAt, Duration: r.Duration, Attempt: r.Attempt,
 		Status: r.Status, Bytes: r.Bytes}
 	if r.Kind != 0 {
 		made.Failed = r.Kind.String()
 	}
-	tracing.AddRequest(ctx, made)
+	telemetry.AddRequest(ctx, made)
 }
 
 // Close closes all clients.

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
@@ -104,7 +104,7 @@ var errUnfiltered = errors.New("the service sends rows outside the requested tim
 // readWindows reads all windows that are left. If the service ignores the filters, windows are useless. Then the rest
 // is read as one window, in one chain, so that everything is read exactly once.
 func (b *backfill) readWindows(ctx context.Context) (err error) {
-	ctx, span := tracing.Start(ctx, "read windows")
+	ctx, span := telemetry.Start(ctx, "read windows")
 	defer func() { span.End(err) }()
 	tasks := b.left()
 	err = b.readTasks(ctx, tasks, len(tasks) > 1)

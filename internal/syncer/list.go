@@ -8,7 +8,7 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/decode"
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
@@ -176,9 +176,9 @@ func (l *list) read(ctx, fetching context.Context) (*seen, error) {
 
 // readAll reads the list, and what has changed meanwhile.
 func (l *list) readAll(ctx, fetching context.Context) (seen *seen, err error) {
-	ctx, span := tracing.Start(ctx, "read")
+	ctx, span := telemetry.Start(ctx, "read")
 	defer func() { span.End(err) }()
-	fetching = tracing.Below(fetching, span)
+	fetching = telemetry.Below(fetching, span)
 	if seen, err = l.read(ctx, fetching); err == nil {
 		seen, err = l.checkClock(ctx, fetching, seen)
 	}

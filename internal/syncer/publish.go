@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
@@ -47,7 +47,7 @@ func (p publication) publish(ctx context.Context) error {
 // makeVisible publishes what was compared.
 func (p publication) makeVisible(ctx context.Context, changes warehouse.Changes) (err error) {
 	r, s := p.run, p.run.session
-	ctx, span := tracing.Start(ctx, "publish")
+	ctx, span := telemetry.Start(ctx, "publish")
 	defer func() { span.End(err) }()
 	r.report(PhaseMerging)
 	mergedAt := s.now(s.local())
@@ -67,7 +67,7 @@ func (p publication) makeVisible(ctx context.Context, changes warehouse.Changes)
 // compare counts what the publication would change, and runs the checks on it.
 func (p publication) compare(ctx context.Context) (changes warehouse.Changes, err error) {
 	r := p.run
-	ctx, span := tracing.Start(ctx, "compare")
+	ctx, span := telemetry.Start(ctx, "compare")
 	defer func() { span.End(err) }()
 	r.report(PhaseComparing)
 	changes, err = r.writer().Plan(ctx, p.scope, r.record.Totals.Staged+r.surplus)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
@@ -72,7 +72,7 @@ func (s *session) waitAndHold(ctx context.Context, do work) error {
 
 // wait takes the stream, as soon as a run that is under way has ended.
 func (s *session) wait(ctx context.Context) (err error) {
-	ctx, span := tracing.Start(ctx, "wait")
+	ctx, span := telemetry.Start(ctx, "wait")
 	defer func() { span.End(err) }()
 	deadline := time.Now().Add(s.leaseWait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

@@ -3,16 +3,16 @@ package syncer
 import (
 	"context"
 
-	"dealhouse/internal/tracing"
+	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
 
 // StartSpan begins the span of a run. The caller makes the run, and what it does afterwards may belong to the span. The
 // returned function ends the span, with the result of the run.
 func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.RunRecord, error)) {
-	ctx, span := tracing.StartRun(ctx, "run", job.Stream.Name)
+	ctx, span := telemetry.StartRun(ctx, "run", job.Stream.Name)
 	return ctx, func(r warehouse.RunRecord, err error) {
-		if span == nil { // tracing-1
+		if span == nil { // tracing that is off costs nothing
 			return
 		}
 		span.Text("dealhouse.account", job.Account)

@@ -121,7 +121,7 @@ func (s *Settings) endpoint(env variables, signal string) *Endpoint {
 	return e
 }
 
-// refuse notes that a variable cannot be used, without its value (telemetry-2).
+// refuse notes that a variable cannot be used, without its value (invalid variables stop nothing).
 func (s *Settings) refuse(name, why string) *Endpoint {
 	if text := name + ": " + why; !slices.Contains(s.Problems, text) { // both signals may be about the same variable
 		s.Problems = append(s.Problems, text)

@@ -23,8 +23,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
-
-	"dealhouse/internal/tracing"
 )
 
 // Options of a Sender. Settings must be on.
@@ -56,10 +54,11 @@ type Sender struct {
 // scopeName names the spans' source.
 const scopeName = "dealhouse"
 
-// Start starts a Sender, which must be closed.
-func Start(ctx context.Context, o Options) (*Sender, error) {
+// StartSender starts a Sender, which must be closed.
+func StartSender(ctx context.Context, o Options) (*Sender, error) {
 	o.setDefaults()
-	// The SDK reads variables too, and prints those that it does not understand, with their values (telemetry-3).
+	// The SDK reads variables too, and prints those that it does not understand, with their values (no secret is sent
+	// or shown).
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {})) // what does not arrive is counted below
 	attributes := []attribute.KeyValue{attribute.String("service.version", o.Version)}
@@ -113,7 +112,7 @@ func (s *Sender) Context(ctx context.Context) context.Context {
 		return ctx
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": s.parent})
-	return tracing.With(ctx, s.traces.Tracer(scopeName))
+	return With(ctx, s.traces.Tracer(scopeName))
 }
 
 // Close sends what is left until ctx ends, and drops the rest.
@@ -144,7 +143,7 @@ func (e *Endpoint) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: e.TLS, ForceAttemptHTTP2: true,
 			MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second},
-		// The other address would get the headers (telemetry-3).
+		// The other address would get the headers (no secret is sent or shown).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       e.Timeout,
 	}

@@ -22,8 +22,6 @@ import (
 	tracespb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
-
-	"dealhouse/internal/tracing"
 )
 
 const secret = "otlp-secret-4e7a"
@@ -111,7 +109,7 @@ func start(t *testing.T, o Options, env ...string) *Sender {
 	if len(o.Problems) > 0 {
 		t.Fatal(o.Problems)
 	}
-	s, err := Start(t.Context(), o)
+	s, err := StartSender(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +128,12 @@ func TestSend(t *testing.T) {
 		"OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=prod%2Ceu,service.name=not-this",
 		"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	ctx := s.Context(t.Context())
-	ctx, run := tracing.StartRun(ctx, "run", "coupons")
-	reading, read := tracing.Start(ctx, "read")
+	ctx, run := StartRun(ctx, "run", "coupons")
+	reading, read := Start(ctx, "read")
 	for range 600 {
-		tracing.AddRequest(reading, tracing.Request{Name: "list", SentAt: time.Now(), Status: 200})
+		AddRequest(reading, Request{Name: "list", SentAt: time.Now(), Status: 200})
 	}
-	tracing.AddRequest(reading, tracing.Request{Name: "list", SentAt: time.Now(), Duration: time.Second, Attempt: 2,
+	AddRequest(reading, Request{Name: "list", SentAt: time.Now(), Duration: time.Second, Attempt: 2,
 		Status: 503, Failed: "server"})
 	read.End(errors.New("the API is down"))
 	run.Count("rows", 7)
@@ -180,8 +178,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestCollectorThatIsDown checks telemetry-1: spans are still recorded, however many they are, and closing
-// ends in time.
+// TestCollectorThatIsDown checks a collector delays nothing: spans are still recorded, however many they are, and
+// closing ends in time.
 func TestCollectorThatIsDown(t *testing.T) {
 	stuck := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -198,7 +196,7 @@ func TestCollectorThatIsDown(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret, "OTEL_METRICS_EXPORTER=none")
 	ctx := s.Context(t.Context())
 	for range 10_000 { // more than fit into the queue
-		_, run := tracing.StartRun(ctx, "run", "coupons")
+		_, run := StartRun(ctx, "run", "coupons")
 		run.End(nil)
 	}
 	ended, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -237,7 +235,7 @@ func TestRefusals(t *testing.T) {
 			}, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-key="+secret)
 			ctx := s.Context(t.Context())
 			for range 3 {
-				_, run := tracing.StartRun(ctx, "run", "coupons")
+				_, run := StartRun(ctx, "run", "coupons")
 				run.End(nil)
 			}
 			s.Close(t.Context())

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/chdb/exception"
-	"dealhouse/internal/credential"
+	"dealhouse/internal/trust"
 )
 
 var (
@@ -94,8 +94,8 @@ func (h *handler) authenticate(req *http.Request) error {
 	if user == "" {
 		user = "default"
 	}
-	want := credential.Login{User: h.o.User, Password: h.o.Password}
-	if !want.Matches(credential.Login{User: user, Password: password}) {
+	want := trust.Login{User: h.o.User, Password: h.o.Password}
+	if !want.Matches(trust.Login{User: user, Password: password}) {
 		return errBadPassword
 	}
 	return nil

@@ -4,8 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"dealhouse/internal/credential"
-	"dealhouse/internal/loopback"
+	"dealhouse/internal/trust"
 )
 
 // policy allows what this package serves and nothing else: no inline script or style, no other origin, no frame.
@@ -69,13 +68,13 @@ func (g *gate) authorized(r *http.Request) bool {
 		return true
 	}
 	user, password, _ := r.BasicAuth()
-	want := credential.Login{User: g.o.User, Password: g.o.Password}
-	return want.Matches(credential.Login{User: strings.TrimRight(user, "\r\n"), Password: strings.TrimRight(password, "\r\n")})
+	want := trust.Login{User: g.o.User, Password: g.o.Password}
+	return want.Matches(trust.Login{User: strings.TrimRight(user, "\r\n"), Password: strings.TrimRight(password, "\r\n")})
 }
 
 // hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could make a
 // host name of their own resolve to 127.0.0.1, and then the browser of a user on this machine would read this page for
 // them. With credentials this cannot happen, because the browser has none for that name.
 func (g *gate) hostAllowed(host string) bool {
-	return !g.loopback || g.o.secured() || host == "" || loopback.Requested(host)
+	return !g.loopback || g.o.secured() || host == "" || trust.LocalRequest(host)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/loopback"
 	"dealhouse/internal/syncer"
+	"dealhouse/internal/trust"
 	"dealhouse/internal/warehouse"
 )
 
@@ -133,7 +133,7 @@ func New(o Options) (*Server, error) {
 		return nil, &ListenError{o.Listen, err}
 	}
 	s.listener = listener
-	s.gate = &gate{o: &o, loopback: loopback.Listener(listener.Addr()), secret: newSecret(),
+	s.gate = &gate{o: &o, loopback: trust.LocalListener(listener.Addr()), secret: newSecret(),
 		crossing: http.NewCrossOriginProtection()}
 	if o.Pprof && !s.gate.loopback {
 		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())

@@ -1,6 +1,4 @@
-// Package credential compares what a stranger gives as user and password with what is configured, in a time that says
-// nothing about either.
-package credential
+package trust
 
 import (
 	"crypto/sha256"

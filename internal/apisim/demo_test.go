@@ -1,4 +1,4 @@
-package demo
+package apisim
 
 import (
 	"encoding/json"
@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/apisim"
 )
 
 // wrong counts the payouts of an account whose total or confirmed cashback is not that of their transactions.
-func (w *World) wrong(t *testing.T, account string) (n int) {
+func (w *Demo) wrong(t *testing.T, account string) (n int) {
 	t.Helper()
 	total, confirmed := map[json.Number]decimal.Decimal{}, map[json.Number]decimal.Decimal{}
-	for record := range w.Sim.Truth(apisim.StreamTransactions, account) {
+	for record := range w.Sim.Truth(StreamTransactions, account) {
 		var x struct {
 			PayoutID json.Number
 			Status   string
@@ -28,7 +26,7 @@ func (w *World) wrong(t *testing.T, account string) (n int) {
 			confirmed[x.PayoutID] = confirmed[x.PayoutID].Add(x.Cashback)
 		}
 	}
-	for record := range w.Sim.Truth(apisim.StreamPayouts, account) {
+	for record := range w.Sim.Truth(StreamPayouts, account) {
 		var p struct {
 			ID                               json.Number
 			TotalCashback, ConfirmedCashback decimal.Decimal
@@ -47,7 +45,7 @@ func (w *World) wrong(t *testing.T, account string) (n int) {
 // right.
 func TestWorld(t *testing.T) {
 	t.Parallel()
-	w, err := NewWorld(t.Context())
+	w, err := NewDemo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

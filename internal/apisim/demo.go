@@ -1,7 +1,4 @@
-// Package demo is the world of the demonstration: a simulated API in which every payout is right except for three of
-// one account. Each of these is wrong in a different way: one contains a transaction that the list lacks, and in the
-// other two a transaction changes after it was paid, while days pass.
-package demo
+package apisim
 
 import (
 	"context"
@@ -12,35 +9,35 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
-
-	"dealhouse/internal/apisim"
 )
 
-// Days are how far the world moves on between two syncs.
-const Days = 3
+// DemoDays are how far the world moves on between two syncs.
+const DemoDays = 3
 
 // raise is by how much the cashback of a paid transaction rises.
 var raise = decimal.RequireFromString("4.20")
 
-// World is a simulated API that answers on a port of this machine.
-type World struct {
-	Sim *apisim.Sim
+// Demo is the world of the demonstration: a simulated API, on a port of this machine, in which every payout is right
+// except for three of one account. Each of these is wrong in a different way: one contains a transaction that the list
+// lacks, and in the other two a transaction changes after it was paid, while days pass.
+type Demo struct {
+	Sim *Sim
 	URL string // where it answers
 
 	server *http.Server
 	ended  chan struct{}
 }
 
-// NewWorld makes a world, and serves it on a free port until Close.
-func NewWorld(ctx context.Context) (*World, error) {
-	sim, err := apisim.New(apisim.Options{
+// NewDemo makes a world, and serves it on a free port until Close.
+func NewDemo(ctx context.Context) (*Demo, error) {
+	sim, err := New(Options{
 		DecidedInTime: true,
-		Settings:      apisim.Settings{PageSize: 1000, KeepExpired: true},
+		Settings:      Settings{PageSize: 1000, KeepExpired: true},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the simulated world: %w", err)
 	}
-	w := &World{Sim: sim, ended: make(chan struct{})}
+	w := &Demo{Sim: sim, ended: make(chan struct{})}
 	if err := w.loseTransaction(); err != nil {
 		return nil, err
 	}
@@ -58,29 +55,29 @@ func NewWorld(ctx context.Context) (*World, error) {
 }
 
 // Close ends the server.
-func (w *World) Close() {
+func (w *Demo) Close() {
 	_ = w.server.Close()
 	<-w.ended
 }
 
 // Account is the one whose payouts are not all right.
-func (w *World) Account() string { return w.Sim.Orgs()[0] }
+func (w *Demo) Account() string { return w.Sim.Orgs()[0] }
 
 // loseTransaction removes a transaction that the third-last payout counts from the list.
-func (w *World) loseTransaction() error {
+func (w *Demo) loseTransaction() error {
 	t, err := w.paidTransaction(2)
 	if err != nil {
 		return err
 	}
-	if err := w.Sim.Delete(apisim.StreamTransactions, w.Account(), t.id); err != nil {
+	if err := w.Sim.Delete(StreamTransactions, w.Account(), t.id); err != nil {
 		return fmt.Errorf("preparing the simulated world: %w", err)
 	}
 	return nil
 }
 
 // PassDays lets some days pass. During them one paid transaction is declined, and the cashback of another rises.
-func (w *World) PassDays() error {
-	w.Sim.Advance(Days * 24 * time.Hour)
+func (w *Demo) PassDays() error {
+	w.Sim.Advance(DemoDays * 24 * time.Hour)
 	declined, err := w.paidTransaction(0)
 	if err != nil {
 		return err
@@ -95,7 +92,7 @@ func (w *World) PassDays() error {
 		t.fields["updatedAt"] = w.Sim.Now().Format("2006-01-02T15:04:05.000Z")
 		record, err := json.Marshal(t.fields)
 		if err == nil {
-			err = w.Sim.Put(apisim.StreamTransactions, w.Account(), record)
+			err = w.Sim.Put(StreamTransactions, w.Account(), record)
 		}
 		if err != nil {
 			return fmt.Errorf("moving the simulated world on: %w", err)
@@ -112,9 +109,9 @@ type paidTransaction struct {
 }
 
 // payout finds a payout of the account; they are counted back from the last, which is 0.
-func (w *World) payout(back int) (id json.Number, err error) {
+func (w *Demo) payout(back int) (id json.Number, err error) {
 	var all []json.Number
-	for record := range w.Sim.Truth(apisim.StreamPayouts, w.Account()) {
+	for record := range w.Sim.Truth(StreamPayouts, w.Account()) {
 		var p struct{ ID json.Number }
 		if err := json.Unmarshal(record, &p); err != nil {
 			return "", fmt.Errorf("reading a simulated payout: %w", err)
@@ -128,12 +125,12 @@ func (w *World) payout(back int) (id json.Number, err error) {
 }
 
 // paidTransaction finds the first confirmed transaction of a payout, which is counted as payout does.
-func (w *World) paidTransaction(back int) (found paidTransaction, err error) {
+func (w *Demo) paidTransaction(back int) (found paidTransaction, err error) {
 	payout, err := w.payout(back)
 	if err != nil {
 		return found, err
 	}
-	for record := range w.Sim.Truth(apisim.StreamTransactions, w.Account()) {
+	for record := range w.Sim.Truth(StreamTransactions, w.Account()) {
 		var t struct {
 			ID       string
 			PayoutID json.Number

@@ -1,4 +1,4 @@
-package tracing
+package telemetry
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What a run may have of spans (tracing-2).
+// What a run may have of spans (a run has a bounded number of spans).
 const (
 	mostSpans    = 1000
 	mostRequests = 500 // and failed ones up to mostSpans
@@ -54,7 +54,7 @@ type Span struct {
 // Start begins a part of what the context is about.
 func Start(ctx context.Context, name string) (context.Context, *Span) {
 	s := scopeOf(ctx)
-	if s == nil || !s.countSpan(mostSpans) { // tracing-1
+	if s == nil || !s.countSpan(mostSpans) { // tracing that is off costs nothing
 		return ctx, nil
 	}
 	ctx, span := s.tracer.Start(ctx, name)
@@ -123,7 +123,7 @@ type Request struct {
 // AddRequest records a request.
 func AddRequest(ctx context.Context, r Request) {
 	s := scopeOf(ctx)
-	if s == nil { // tracing-1
+	if s == nil { // tracing that is off costs nothing
 		return
 	}
 	most := int64(mostRequests)

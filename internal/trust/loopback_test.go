@@ -1,4 +1,4 @@
-package loopback
+package trust
 
 import (
 	"net"
@@ -16,8 +16,8 @@ func TestHost(t *testing.T) {
 		"127.0.0.1.example.com": false, "127.1": false, "127.0.0.1.": false, "0.0.0.0": false, "::": false, "::2": false,
 		"10.0.0.1": false, "::ffff:10.0.0.1": false, "[::1]": false, "localhost:80": false,
 	} {
-		if got := Host(host); got != want {
-			t.Errorf("Host(%q) = %v", host, got)
+		if got := LocalHost(host); got != want {
+			t.Errorf("LocalHost(%q) = %v", host, got)
 		}
 	}
 }
@@ -32,8 +32,8 @@ func TestRequested(t *testing.T) {
 		"": false, ":80": false, "[::1": false, "::1]": false, "[[::1]]": false, "[]": false, "0.0.0.0:80": false,
 		"localhost.evil.example:80": false, "127.0.0.1.evil.example": false, "localhost:80:80": false, "[::2]:80": false,
 	} {
-		if got := Requested(s); got != want {
-			t.Errorf("Requested(%q) = %v", s, got)
+		if got := LocalRequest(s); got != want {
+			t.Errorf("LocalRequest(%q) = %v", s, got)
 		}
 	}
 }
@@ -51,8 +51,8 @@ func TestListener(t *testing.T) {
 		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}, false},
 		{&net.UnixAddr{Name: "/run/x"}, false},
 	} {
-		if got := Listener(test.address); got != test.want {
-			t.Errorf("Listener(%v) = %v", test.address, got)
+		if got := LocalListener(test.address); got != test.want {
+			t.Errorf("LocalListener(%v) = %v", test.address, got)
 		}
 	}
 }
