@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/term"
 )
@@ -34,7 +34,7 @@ func printDemoResults(to io.Writer, results []syncer.Result) error {
 // the others.
 func (d *demonstration) showPayouts(ctx context.Context) error {
 	account := d.world.Account()
-	r, err := report.Reconcile(ctx, d.w, report.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter,
+	r, err := payouts.Reconcile(ctx, d.w, payouts.Filter{Account: account, OverdueAfter: d.cfg.Finance.OverdueAfter,
 		Tolerances: d.cfg.Finance.Tolerances})
 	if err != nil {
 		return err
@@ -46,9 +46,9 @@ func (d *demonstration) showPayouts(ctx context.Context) error {
 	for i := range rows {
 		rows[i] = append([]any{rows[i][1]}, rows[i][3:len(rows[i])-1]...)
 	}
-	var todo []report.Payout
+	var todo []payouts.Payout
 	for _, p := range r.Payouts {
-		if p.Verdict != report.Matched {
+		if p.Verdict != payouts.Matched {
 			todo = append(todo, p)
 		}
 	}

@@ -7,6 +7,6 @@ package main
 //go:generate go test ../../internal/config -count 1 -run "TestExampleFileIsCurrent|TestEverythingWrong" -update
 //go:generate go test ../../internal/warehouse -count 1 -run "TestStatements$|TestEveryStatementSent|TestGenerationRises" -update
 //go:generate go test ../../internal/daemon -count 1 -run TestReadmeMetrics -update
-//go:generate env TEST_SAMPLE=wide go test ../../internal/report -count 1 -run TestYear -update
+//go:generate env TEST_SAMPLE=wide go test ../../internal/payouts -count 1 -run TestYear -update
 //go:generate env TEST_SAMPLE=wide go test . -count 1 -run "TestSchema|TestReconcile$" -update
 //go:generate go -C ../../deploy/test test . -count 1 -run TestPrometheusRule -update

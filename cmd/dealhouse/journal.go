@@ -10,7 +10,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
@@ -60,8 +60,8 @@ func newJournal(a *app) *cobra.Command {
 }
 
 // journalCodes are the account codes of the configuration.
-func journalCodes(c config.Journal) report.Codes {
-	return report.Codes{
+func journalCodes(c config.Journal) payouts.Codes {
+	return payouts.Codes{
 		finance.LedgerPending: c.Pending, finance.LedgerConfirmed: c.Confirmed, finance.LedgerAfterPayment: c.AfterPayment,
 		finance.LedgerPayouts: c.Payouts,
 		finance.LedgerRevenue: c.Revenue, finance.LedgerBank: c.Bank, finance.LedgerFees: c.Fees,
@@ -75,9 +75,9 @@ func printJournal(ctx context.Context, a *app, f monthFlags, draft bool, format 
 		return err
 	}
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
-		j, err := report.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
+		j, err := payouts.NewJournal(ctx, w, account, month, journalCodes(cfg.Finance.Journal), draft)
 		switch {
-		case errors.Is(err, report.ErrMonthDraft):
+		case errors.Is(err, payouts.ErrMonthDraft):
 			if unknown := service.UnknownAccount(ctx, cfg, w, account); unknown != nil {
 				return unknown
 			}

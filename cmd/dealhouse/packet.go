@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -49,7 +49,7 @@ func newReconcilePacket(a *app) *cobra.Command {
 
 func printPacket(ctx context.Context, a *app, account string, payout int64, all bool, format term.Format) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
-		r, err := report.Reconcile(ctx, w, report.Filter{Account: account, Payout: &payout,
+		r, err := payouts.Reconcile(ctx, w, payouts.Filter{Account: account, Payout: &payout,
 			OverdueAfter: cfg.Finance.OverdueAfter})
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func printPacket(ctx context.Context, a *app, account string, payout int64, all 
 		if _, err := r.One(payout); err != nil {
 			return usagef("%w", err)
 		}
-		p, err := report.NewPacket(ctx, w, r, all)
+		p, err := payouts.NewPacket(ctx, w, r, all)
 		switch {
 		case err != nil:
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 )
@@ -82,9 +82,9 @@ func (c reconcileCommand) rows() string {
 	case c.list.value != "":
 		return c.list.value
 	case c.onePayout:
-		return report.ListTransactions()
+		return payouts.ListTransactions()
 	}
-	return report.ListPayouts()
+	return payouts.ListPayouts()
 }
 
 func newReconcile(a *app) *cobra.Command {
@@ -108,15 +108,15 @@ func newReconcile(a *app) *cobra.Command {
 	completeAccounts(cmd, a)
 	cmd.AddCommand(newReconcileAck(a), newReconcileAcks(a), newReconcileClose(a), newReconcilePacket(a))
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV, term.HTML)
-	c.list = &choice[string]{"", report.Lists()}
+	c.list = &choice[string]{"", payouts.Lists()}
 	flags.Var(c.list, "list", "rows of the CSV: "+c.list.list()+"; payouts unless --payout is given")
-	complete(cmd, "list", report.Lists())
+	complete(cmd, "list", payouts.Lists())
 	return cmd
 }
 
 // filter is what the flags ask for.
-func (c reconcileCommand) filter() (report.Filter, error) {
-	f := report.Filter{Account: c.account}
+func (c reconcileCommand) filter() (payouts.Filter, error) {
+	f := payouts.Filter{Account: c.account}
 	if c.onePayout {
 		f.Payout = &c.payout
 	}
@@ -140,7 +140,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 	switch {
 	case c.list.value != "" && c.format.value != term.CSV:
 		return usagef("--list chooses the rows of --output csv; %s has all of them", c.format.value)
-	case c.list.value == report.ListTransactions() && !c.onePayout:
+	case c.list.value == payouts.ListTransactions() && !c.onePayout:
 		return usagef("--list transactions needs --payout ID; --list exceptions lists those of all payouts that are worth more or less than was paid")
 	}
 	cfg, err := a.readConfig(false)
@@ -154,7 +154,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r, err := report.Reconcile(ctx, w, f)
+	r, err := payouts.Reconcile(ctx, w, f)
 	if err != nil {
 		return orOldSchema(err)
 	}
@@ -164,9 +164,9 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 		}
 	}
 	if f.Payout != nil && len(r.Payouts)+len(r.Orphans) == 0 {
-		return usagef("%w", report.NoPayout(*f.Payout))
+		return usagef("%w", payouts.NoPayout(*f.Payout))
 	}
-	if f.WithoutTransactions && c.rows() == report.ListTransactions() {
+	if f.WithoutTransactions && c.rows() == payouts.ListTransactions() {
 		err = r.WriteTransactionsCSV(ctx, w, a.stdout)
 	} else {
 		err = printReconciliation(a.stdout, c.format.value, c.rows(), r, term.IsTerminal(a.screen))
@@ -181,7 +181,7 @@ func (c reconcileCommand) run(ctx context.Context, a *app) (err error) {
 }
 
 // printReconciliation prints the reconciliation. narrow says that tables should fit a terminal.
-func printReconciliation(to io.Writer, format term.Format, list string, r report.Reconciliation, narrow bool) error {
+func printReconciliation(to io.Writer, format term.Format, list string, r payouts.Reconciliation, narrow bool) error {
 	switch format {
 	case term.JSONArray:
 		return r.WriteJSON(to)
@@ -200,13 +200,13 @@ func amountColumn(name string) term.Column {
 	return term.Column{Name: name, Right: true, Human: amountCell}
 }
 
-// alignedColumn is of amounts that a report.Alignment has written.
+// alignedColumn is of amounts that a payouts.Alignment has written.
 func alignedColumn(name string) term.Column { return term.Column{Name: name, Right: true} }
 
 // payoutTable has a row for each payout and currency. A kind without any amount has no column.
-func payoutTable(r report.Reconciliation) (columns []term.Column, rows [][]any) {
-	var kinds []report.KindColumn
-	for _, k := range report.KindColumns() {
+func payoutTable(r payouts.Reconciliation) (columns []term.Column, rows [][]any) {
+	var kinds []payouts.KindColumn
+	for _, k := range payouts.KindColumns() {
 		if r.Has(k) {
 			kinds = append(kinds, k)
 		}
@@ -217,7 +217,7 @@ func payoutTable(r report.Reconciliation) (columns []term.Column, rows [][]any) 
 		columns = append(columns, alignedColumn(k.Title))
 	}
 	columns = append(columns, term.Column{Name: "verdict"}, term.Column{Name: "what to do"})
-	d := r.AlignPayouts(report.Terminal)
+	d := r.AlignPayouts(payouts.Terminal)
 	for _, p := range r.Payouts {
 		for i, l := range p.Explained.Lines {
 			row := []any{p.Account, strconv.FormatInt(p.ID, 10), p.Period(), l.Currency, d.Text("paid", l.Currency, l.Paid),
@@ -239,33 +239,33 @@ func payoutTable(r report.Reconciliation) (columns []term.Column, rows [][]any) 
 // the payouts that need it; otherwise a row is one line, for programs that read a pipe.
 func adviceColumn(columns []term.Column, rows [][]any, narrow bool) {
 	last := len(columns) - 1
-	idle := !slices.ContainsFunc(rows, func(row []any) bool { return row[last] != report.NothingToDo && row[last] != "" })
+	idle := !slices.ContainsFunc(rows, func(row []any) bool { return row[last] != payouts.NothingToDo && row[last] != "" })
 	columns[last].Optional, columns[last].Below = idle, narrow
 	for _, row := range rows {
-		if row[last] == report.NothingToDo && (idle || narrow) {
+		if row[last] == payouts.NothingToDo && (idle || narrow) {
 			row[last] = ""
 		}
 	}
 }
 
 // printReconciliationTables prints the reconciliation for people.
-func printReconciliationTables(to io.Writer, r report.Reconciliation, narrow bool) error {
+func printReconciliationTables(to io.Writer, r payouts.Reconciliation, narrow bool) error {
 	var others, changed [][]any
-	d := r.AlignOthers(report.Terminal)
+	d := r.AlignOthers(payouts.Terminal)
 	for _, o := range r.Orphans {
-		others = append(others, []any{o.Account, report.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency,
-			d.Text("cashback", o.Currency, o.Cashback), report.OrphanAdvice(o)})
+		others = append(others, []any{o.Account, payouts.Orphan, strconv.FormatInt(o.Payout, 10), o.Transactions, o.Currency,
+			d.Text("cashback", o.Currency, o.Cashback), payouts.OrphanAdvice(o)})
 	}
 	for _, o := range r.Overdue {
-		others = append(others, []any{o.Account, report.Overdue, o.Month, o.Transactions, o.Currency,
+		others = append(others, []any{o.Account, payouts.Overdue, o.Month, o.Transactions, o.Currency,
 			d.Text("cashback", o.Currency, o.Cashback), r.OverdueAdvice(o)})
 	}
-	d = r.AlignTransactions(report.Terminal)
+	d = r.AlignTransactions(payouts.Terminal)
 	for _, t := range r.Transactions {
 		p := r.Payout(t)
-		changed = append(changed, []any{t.ID.String(), report.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t),
+		changed = append(changed, []any{t.ID.String(), payouts.Day(t.SoldAt), t.Retailer, t.Currency, p.WhenPaid(t),
 			d.TextKnown("paid", t.Currency, p.PaidFor(t)), t.State, t.Status,
-			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), report.Day(t.ChangedAt)})
+			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), payouts.Day(t.ChangedAt)})
 	}
 	columns, payouts := payoutTable(r)
 	adviceColumn(columns, payouts, narrow)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -40,7 +40,7 @@ func newReconcileAck(a *app) *cobra.Command {
 	var c ackCommand
 	reasons := ""
 	var codes []string
-	for _, r := range report.Reasons() {
+	for _, r := range payouts.Reasons() {
 		codes = append(codes, r[0])
 		reasons += fmt.Sprintf("\n  %-12s %s", r[0], r[1])
 	}
@@ -75,7 +75,7 @@ func (c *ackCommand) check() error {
 		return usagef("say which payout with --payout: `dealhouse reconcile` lists them")
 	case c.reason.value == "":
 		return usagef("say why with --reason: %s", c.reason.list())
-	case report.NeedsNote(c.reason.value) && c.note == "":
+	case payouts.NeedsNote(c.reason.value) && c.note == "":
 		return usagef("--reason %s needs a --note", c.reason.value)
 	case c.tolerance < 0:
 		return usagef("--tolerance must not be below 0")
@@ -98,11 +98,11 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	all, err := report.Acknowledge(ctx, w, report.Acknowledging{Account: c.account, Payout: c.payout, Kind: c.kind,
+	all, err := payouts.Acknowledge(ctx, w, payouts.Acknowledging{Account: c.account, Payout: c.payout, Kind: c.kind,
 		Currency: c.currency, Reason: c.reason.value, Note: c.note, By: c.by,
-		Tolerance: c.tolerance, Rules: report.Filter{OverdueAfter: cfg.Finance.OverdueAfter,
+		Tolerance: c.tolerance, Rules: payouts.Filter{OverdueAfter: cfg.Finance.OverdueAfter,
 			Tolerances: cfg.Finance.Tolerances}})
-	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*payouts.RefusedError](err); ok {
 		return usagef("%s", refused.Reason)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *ackCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	for _, k := range all {
 		fmt.Fprintf(a.stdout, "payout %d of %s: %s acknowledged %s as %s\n", k.Payout, k.Account, term.Line(k.By),
-			term.Line(report.Acknowledged(k)), term.Spaced(k.Reason))
+			term.Line(payouts.Acknowledged(k)), term.Spaced(k.Reason))
 	}
 	return nil
 }
@@ -147,8 +147,8 @@ func printAcknowledgements(a *app, format term.Format, all []warehouse.Acknowled
 	var rows [][]any
 	for _, k := range all {
 		rows = append(rows, []any{k.At, k.By, k.Account, fmt.Sprint(k.Payout), k.Kind, k.Currency,
-			report.MoneyIn(k.Currency, k.Amount),
-			len(k.Entries), report.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
+			payouts.MoneyIn(k.Currency, k.Amount),
+			len(k.Entries), payouts.MoneyIn(k.Currency, k.Tolerance), k.Reason, k.Note})
 	}
 	a.logEmpty(len(rows), "nothing has been acknowledged yet")
 	return term.Print(format, a.stdout, columns, rows)

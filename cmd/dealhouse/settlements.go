@@ -14,9 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/service"
-	"dealhouse/internal/settlement"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -42,7 +41,7 @@ const settlementsExample = `  dealhouse settlements
 
 func newSettlements(a *app) *cobra.Command {
 	var account string
-	list := &choice[string]{report.ListThreeWay, report.ThreeWayLists()}
+	list := &choice[string]{payouts.ListThreeWay, payouts.ThreeWayLists()}
 	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "settlements",
@@ -68,7 +67,7 @@ func newSettlements(a *app) *cobra.Command {
 
 func printSettlements(ctx context.Context, a *app, account string, format term.Format, list string) error {
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
-		t, err := report.NewThreeWay(ctx, w, account)
+		t, err := payouts.NewThreeWay(ctx, w, account)
 		if err != nil {
 			return err
 		}
@@ -90,8 +89,8 @@ func printSettlements(ctx context.Context, a *app, account string, format term.F
 }
 
 // printThreeWay prints payouts and settlements for people.
-func printThreeWay(to io.Writer, t report.ThreeWay) error {
-	var payouts, settlements [][]any
+func printThreeWay(to io.Writer, t payouts.ThreeWay) error {
+	var paid, settlements [][]any
 	columns := []term.Column{{Name: "account"}, {Name: "payout", Right: true}, {Name: "currency"}}
 	amounts := []string{"earned", "paid out", "received", "fees", "converted", "outstanding"}
 	for _, name := range amounts {
@@ -99,22 +98,22 @@ func printThreeWay(to io.Writer, t report.ThreeWay) error {
 	}
 	columns = append(columns, term.Column{Name: "state"}, term.Column{Name: "settlements"},
 		term.Column{Name: "what to do"})
-	d := report.AlignThreeWay(report.Terminal, t.Payouts)
+	d := payouts.AlignThreeWay(payouts.Terminal, t.Payouts)
 	for _, p := range t.Payouts {
 		row := []any{p.Account, strconv.FormatInt(p.Payout, 10), p.Currency}
 		for _, name := range amounts {
-			row = append(row, d.Text(name, p.Currency, report.ThreeWayAmounts(p)[name]))
+			row = append(row, d.Text(name, p.Currency, payouts.ThreeWayAmounts(p)[name]))
 		}
-		payouts = append(payouts, append(row, p.State, strings.Join(p.Settlements, " "), report.ThreeWayAdvice(p)))
+		paid = append(paid, append(row, p.State, strings.Join(p.Settlements, " "), payouts.ThreeWayAdvice(p)))
 	}
-	d = report.AlignSettlements(report.Terminal, t.Settlements)
+	d = payouts.AlignSettlements(payouts.Terminal, t.Settlements)
 	for _, s := range t.Settlements {
-		settlements = append(settlements, []any{s.Account, s.Reference, report.Day(&s.ReceivedOn), s.Currency,
-			d.Text("amount", s.Currency, s.Amount), d.Text("fee", s.Currency, s.Fee), report.Sent(s),
-			report.SettlementPayouts(s), s.Text, report.SettlementAdvice(s)})
+		settlements = append(settlements, []any{s.Account, s.Reference, payouts.Day(&s.ReceivedOn), s.Currency,
+			d.Text("amount", s.Currency, s.Amount), d.Text("fee", s.Currency, s.Fee), payouts.Sent(s),
+			payouts.SettlementPayouts(s), s.Text, payouts.SettlementAdvice(s)})
 	}
-	if len(payouts) > 0 {
-		if err := term.Print(term.Table, to, columns, payouts); err != nil {
+	if len(paid) > 0 {
+		if err := term.Print(term.Table, to, columns, paid); err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
@@ -142,7 +141,7 @@ state stays in the view settlement_revisions.
 
 The file is UTF-8, with commas between the columns and a decimal point. Columns, in any order (* required):
 `
-	for _, c := range settlement.Columns() {
+	for _, c := range payouts.Columns() {
 		mark := " "
 		if c.Required {
 			mark = "*"
@@ -222,8 +221,8 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return orRefused(err)
 	}
-	res, err := settlement.Import(ctx, w, rows,
-		settlement.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
+	res, err := payouts.Import(ctx, w, rows,
+		payouts.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
 	if err != nil {
 		return orRefused(orOldSchema(err))
 	}
@@ -232,21 +231,21 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	return nil
 }
 
-// read reads the rows. What is not understood is a *settlement.ProblemsError.
+// read reads the rows. What is not understood is a *payouts.ProblemsError.
 func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader,
-	source string) (rows []settlement.Row, err error) {
+	source string) (rows []payouts.Row, err error) {
 	now, err := w.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	until := now.AddDate(0, 0, 1) // the bank may be in a time zone where it is already tomorrow
-	var problems []settlement.Problem
+	var problems []payouts.Problem
 	if file != nil {
-		rows, problems, err = settlement.ReadFile(file, c.account, until)
+		rows, problems, err = payouts.ReadFile(file, c.account, until)
 	} else {
 		var table warehouse.TextTable
 		if table, err = w.ReadTextTable(ctx, cfg.Finance.Settlements); err == nil {
-			rows, problems = settlement.ReadTable(table.Columns, table.Rows, c.account, until)
+			rows, problems = payouts.ReadTable(table.Columns, table.Rows, c.account, until)
 		}
 	}
 	if err != nil {
@@ -259,7 +258,7 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 		}
 		switch err := unknown[r.Account]; {
 		case is[service.SettingError](err):
-			problems = append(problems, settlement.Problem{Line: r.Line, Column: "account",
+			problems = append(problems, payouts.Problem{Line: r.Line, Column: "account",
 				Text: fmt.Sprintf("is %q, which is neither in the configuration nor in the warehouse",
 					term.Line(r.Account))})
 		case err != nil:
@@ -267,14 +266,14 @@ func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *c
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &settlement.ProblemsError{Source: source, Problems: problems}
+		return nil, &payouts.ProblemsError{Source: source, Problems: problems}
 	}
 	return rows, nil
 }
 
 // orRefused turns the error of a file that was refused into a mistake of the command line.
 func orRefused(err error) error {
-	if is[*settlement.ProblemsError](err) || errors.Is(err, warehouse.ErrTextTable) {
+	if is[*payouts.ProblemsError](err) || errors.Is(err, warehouse.ErrTextTable) {
 		return usageError{err}
 	}
 	return err

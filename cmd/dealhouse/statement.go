@@ -12,7 +12,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/finance"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
@@ -54,8 +54,8 @@ const (
 	listStatement = "statement"
 	listAges      = "ages"
 	listChanges   = "changes"
-	listOpening   = report.Opening
-	listClosing   = report.Closing
+	listOpening   = payouts.Opening
+	listClosing   = payouts.Closing
 	listForecast  = "forecast"
 	listDue       = "due"
 	listBacktest  = "backtest"
@@ -75,7 +75,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 	if f.month == "" {
 		return "", month, usagef("say which month with --month, such as 2026-03")
 	}
-	if month, err = report.ParseMonth(f.month); err != nil {
+	if month, err = payouts.ParseMonth(f.month); err != nil {
 		return "", month, usagef("--month %v", err)
 	}
 	cfg, err := a.readConfig(false)
@@ -123,15 +123,15 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format term.Forma
 	}
 	return a.readWarehouse(ctx, func(cfg *config.Config, w *warehouse.Warehouse) error {
 		if format == term.CSV && list == listChanges {
-			return report.WriteChangesCSV(ctx, w, account, month, a.stdout)
+			return payouts.WriteChangesCSV(ctx, w, account, month, a.stdout)
 		}
 		if format == term.CSV && (list == listOpening || list == listClosing) {
-			return report.WriteBehindCSV(ctx, w, account, month, report.Figure{Of: list}, a.stdout)
+			return payouts.WriteBehindCSV(ctx, w, account, month, payouts.Figure{Of: list}, a.stdout)
 		}
 		if format == term.CSV && list == listDue {
-			return report.WriteDueCSV(ctx, w, account, month, a.stdout)
+			return payouts.WriteDueCSV(ctx, w, account, month, a.stdout)
 		}
-		s, err := report.NewStatement(ctx, w, account, month)
+		s, err := payouts.NewStatement(ctx, w, account, month)
 		if err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format term.Forma
 }
 
 // printStatementTables prints the statement for people: for each currency the entries, and the ages of what is unpaid.
-func printStatementTables(to io.Writer, s report.Statement) error {
+func printStatementTables(to io.Writer, s payouts.Statement) error {
 	fmt.Fprintf(to, "Statement of %s, %s\n", term.Line(s.Account), s.Month.Format("January 2006"))
 	for _, c := range s.Currencies {
 		row := func(name string, n any, b finance.Balance) []any {
@@ -182,7 +182,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 		for i, b := range c.Ages {
 			if !b.Pending.IsZero() || !b.Confirmed.IsZero() {
 				t := c.Text(b)
-				ages = append(ages, []any{report.AgeTitles()[i], t.Pending, t.Confirmed, t.Unpaid})
+				ages = append(ages, []any{payouts.AgeTitles()[i], t.Pending, t.Confirmed, t.Unpaid})
 			}
 		}
 		if len(ages) > 0 {
@@ -204,7 +204,7 @@ func printStatementTables(to io.Writer, s report.Statement) error {
 }
 
 // printForecast prints what the next payouts are expected to come to.
-func printForecast(to io.Writer, c report.CurrencyStatement) error {
+func printForecast(to io.Writer, c payouts.CurrencyStatement) error {
 	var rows [][]any
 	for _, r := range c.ForecastRows() {
 		if r.Count != 0 {
@@ -249,9 +249,9 @@ changed or opened again. Close months in order, once all of their data is loaded
 				return err
 			}
 			defer func() { err = errors.Join(err, w.Close()) }()
-			s, err := report.CloseMonth(cmd.Context(), w, account, month, by, note)
-			_, refused := errors.AsType[*report.RefusedError](err)
-			if refused || errors.Is(err, report.ErrMonthOpen) || errors.Is(err, report.ErrMonthClosed) {
+			s, err := payouts.CloseMonth(cmd.Context(), w, account, month, by, note)
+			_, refused := errors.AsType[*payouts.RefusedError](err)
+			if refused || errors.Is(err, payouts.ErrMonthOpen) || errors.Is(err, payouts.ErrMonthClosed) {
 				return usagef("%v", err)
 			}
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/finance"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -116,15 +116,15 @@ func TestPayoutsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	amount := decimal.RequireFromString("83997.2368")
-	payout := report.Payout{
+	payout := payouts.Payout{
 		Payout: warehouse.Payout{Account: "acme", ID: 633, Start: &at, End: &at, Currencies: []string{"EUR"},
-			Verdict: report.Matched},
+			Verdict: payouts.Matched},
 		Explained: finance.Explanation{Lines: []finance.Line{{Currency: "EUR", Paid: amount, Worth: amount}}},
 	}
 	var out bytes.Buffer
-	printed := func(narrow bool, payouts ...report.Payout) string {
+	printed := func(narrow bool, list ...payouts.Payout) string {
 		out.Reset()
-		if err := printReconciliationTables(&out, report.Reconciliation{Payouts: payouts}, narrow); err != nil {
+		if err := printReconciliationTables(&out, payouts.Reconciliation{Payouts: list}, narrow); err != nil {
 			t.Fatal(err)
 		}
 		table, _, _ := strings.Cut(out.String(), "\n\n")
@@ -137,7 +137,7 @@ func TestPayoutsFitTheTerminal(t *testing.T) {
 		}
 	}
 	other := payout
-	other.Verdict = report.NoTransactions
+	other.Verdict = payouts.NoTransactions
 	const advice = "none of its transactions is loaded"
 	if got := printed(false, payout, other); !strings.Contains(got, "matched          nothing to do\n") ||
 		!strings.Contains(got, "no transactions  "+advice) {
@@ -155,7 +155,7 @@ func TestSettlementsAreAligned(t *testing.T) {
 	t.Parallel()
 	amount := decimal.RequireFromString
 	var out bytes.Buffer
-	err := printThreeWay(&out, report.ThreeWay{
+	err := printThreeWay(&out, payouts.ThreeWay{
 		Payouts: []warehouse.ThreeWay{
 			{Account: "acme", Payout: 2, Currency: "EUR", Earned: amount("76481.0506"), PaidOut: amount("76481.0506")},
 			{Account: "acme", Payout: 1, Currency: "EUR", Earned: amount("997.927"), PaidOut: amount("1000")},

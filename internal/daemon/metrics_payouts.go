@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 )
 
 // payoutMetrics has what the newest comparison of each account's payouts found. Before the first comparison in this
@@ -54,7 +54,7 @@ func (p *payoutMetrics) forget(account string) {
 
 // SetPayouts sets what comparing the payouts of an account found. An account that is not expected, or no longer
 // expected, gets no series.
-func (m *Metrics) SetPayouts(account string, c report.Counts) {
+func (m *Metrics) SetPayouts(account string, c payouts.Counts) {
 	p := m.payouts
 	if p == nil {
 		return

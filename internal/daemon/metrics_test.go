@@ -15,7 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/warehouse"
 )
 
@@ -44,7 +44,7 @@ func everything(t *testing.T) []*dto.MetricFamily {
 		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname",
 			Values: []string{"shop.example"}}}.Encode(), Now: now}})
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
-	m.SetPayouts("acme", report.Reconciliation{}.Counts())
+	m.SetPayouts("acme", payouts.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
 	m.Notify.Expect([]string{"ops"})
 	m.EndJob(now)
@@ -131,7 +131,7 @@ func TestForget(t *testing.T) {
 	if d := cmp.Diff([]string{"acme"}, m.WithoutPayouts()); d != "" {
 		t.Error(d)
 	}
-	m.SetPayouts("acme", report.Reconciliation{}.Counts())
+	m.SetPayouts("acme", payouts.Reconciliation{}.Counts())
 	if left := m.WithoutPayouts(); len(left) > 0 {
 		t.Error(left)
 	}
@@ -139,7 +139,7 @@ func TestForget(t *testing.T) {
 		m.Forget("acme", name)
 	}
 	m.ForgetAccount("acme")
-	m.SetPayouts("acme", report.Reconciliation{}.Counts()) // a comparison that ends after that
+	m.SetPayouts("acme", payouts.Reconciliation{}.Counts()) // a comparison that ends after that
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/panics"
-	"dealhouse/internal/report"
-	"dealhouse/internal/settlement"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
@@ -93,11 +92,11 @@ func (s *Service) reconcileAccount(ctx context.Context, w *warehouse.Warehouse, 
 	s.reconciling.Lock() // one reconciliation at a time: both would report the same finding as new
 	defer s.reconciling.Unlock()
 	s.reconciled.Store(account, reconciled{})
-	if err := settlement.Match(ctx, w, account); err != nil {
+	if err := payouts.Match(ctx, w, account); err != nil {
 		return err
 	}
-	found, _, err := report.AfterSync(ctx, w, s.findings,
-		report.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
+	found, _, err := payouts.AfterSync(ctx, w, s.findings,
+		payouts.Filter{Account: account, OverdueAfter: rules.OverdueAfter, Tolerances: rules.Tolerances})
 	if err == nil {
 		s.metrics.SetPayouts(account, found.Counts())
 		s.reconciled.Store(account, reconciled{at: s.now(), ended: true, unsettled: found.Unsettled()})
@@ -114,7 +113,7 @@ func (s *Service) fillPayoutMetrics(ctx context.Context, w *warehouse.Warehouse,
 	if len(accounts) == 0 {
 		return nil
 	}
-	found, err := report.Reconcile(ctx, w, report.Filter{OverdueAfter: overdueAfter})
+	found, err := payouts.Reconcile(ctx, w, payouts.Filter{OverdueAfter: overdueAfter})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 )
 
 // download is a file that the command `dealhouse` can write too: its name, and how it is made.
@@ -84,7 +84,7 @@ func fileName(name string) string {
 }
 
 // writeReconciliation writes a reconciliation in a format.
-func writeReconciliation(r report.Reconciliation, format fileFormat, list string, to io.Writer) error {
+func writeReconciliation(r payouts.Reconciliation, format fileFormat, list string, to io.Writer) error {
 	switch format {
 	case asJSON:
 		return r.WriteJSON(to)
@@ -100,7 +100,7 @@ func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 	var format fileFormat
 	var list string
 	if err == nil {
-		lists := slices.DeleteFunc(report.Lists(), func(list string) bool { return list == report.ListTransactions() })
+		lists := slices.DeleteFunc(payouts.Lists(), func(list string) bool { return list == payouts.ListTransactions() })
 		format, list, err = formatOf(q, lists)
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) downloadPayouts(w http.ResponseWriter, r *http.Request) {
 	f := s.answers.rules()
 	f.Account = account
 	s.give(w, r, download{strings.Trim("payouts-"+account, "-"), format, func(ctx context.Context, to io.Writer) error {
-		all, err := report.Reconcile(ctx, s.o.Warehouse, f)
+		all, err := payouts.Reconcile(ctx, s.o.Warehouse, f)
 		if err != nil {
 			return err
 		}
@@ -134,8 +134,8 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	var format fileFormat
 	var list string
 	if err == nil {
-		format, list, err = formatOf(q, append([]string{report.ListTransactions(), report.ListExceptions, report.ListTotals,
-			report.ListPayouts()}, report.ThreeWayLists()...))
+		format, list, err = formatOf(q, append([]string{payouts.ListTransactions(), payouts.ListExceptions, payouts.ListTotals,
+			payouts.ListPayouts()}, payouts.ThreeWayLists()...))
 	}
 	if err != nil {
 		s.reply.refuse(w, http.StatusBadRequest, err)
@@ -145,7 +145,7 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 	f.Account, f.Payout, f.WithoutTransactions = k.account, &k.id, format == asCSV
 	s.give(w, r, download{fmt.Sprintf("payout-%s-%d", k.account, k.id), format,
 		func(ctx context.Context, to io.Writer) error {
-			one, err := report.Reconcile(ctx, s.o.Warehouse, f)
+			one, err := payouts.Reconcile(ctx, s.o.Warehouse, f)
 			if err != nil {
 				return err
 			}
@@ -153,10 +153,10 @@ func (s *Server) downloadPayout(w http.ResponseWriter, r *http.Request) {
 				return &RefusalError{Unknown: true, Reason: "there is no such payout"}
 			}
 			switch {
-			case slices.Contains(report.ThreeWayLists(), list):
-				t, err := report.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
+			case slices.Contains(payouts.ThreeWayLists(), list):
+				t, err := payouts.PayoutThreeWay(ctx, s.o.Warehouse, k.account, k.id)
 				return orWrite(err, t, list, to)
-			case format == asCSV && list == report.ListTransactions():
+			case format == asCSV && list == payouts.ListTransactions():
 				return one.WriteTransactionsCSV(ctx, s.o.Warehouse, to)
 			}
 			return writeReconciliation(one, format, list, to)
@@ -183,10 +183,10 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	var format fileFormat
 	var list string
 	if err == nil {
-		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, report.Opening, report.Closing,
-			listForecast, listDue, listBacktest}, report.ThreeWayLists()...))
+		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, payouts.Opening, payouts.Closing,
+			listForecast, listDue, listBacktest}, payouts.ThreeWayLists()...))
 	}
-	f := report.Figure{Of: list}
+	f := payouts.Figure{Of: list}
 	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
 		if f, err = figureOf(q); err == nil && (format != asCSV || q.Has("list")) {
 			err = errors.New("of: what is behind a figure is there with format=csv, without list")
@@ -200,16 +200,16 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 		func(ctx context.Context, to io.Writer) error {
 			switch {
 			case f.Known():
-				return report.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
+				return payouts.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
 			case list == listChanges:
-				return report.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+				return payouts.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
 			case list == listDue:
-				return report.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
-			case slices.Contains(report.ThreeWayLists(), list):
-				t, err := report.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
+				return payouts.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+			case slices.Contains(payouts.ThreeWayLists(), list):
+				t, err := payouts.MonthThreeWay(ctx, s.o.Warehouse, k.account, k.month)
 				return orWrite(err, t, list, to)
 			}
-			statement, err := report.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
+			statement, err := payouts.NewStatement(ctx, s.o.Warehouse, k.account, k.month)
 			if err != nil {
 				return err
 			}

@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
 // rules returns the rules of the reconciliation from the configuration in force.
-func (a *answers) rules() report.Filter {
-	return report.Filter{OverdueAfter: a.o.OverdueAfter(), Tolerances: a.o.Tolerances()}
+func (a *answers) rules() payouts.Filter {
+	return payouts.Filter{OverdueAfter: a.o.OverdueAfter(), Tolerances: a.o.Tolerances()}
 }
 
 // payoutRequest has the parts of a request that only actions about payouts have.
@@ -90,7 +90,7 @@ func (q payoutRequest) about() string {
 }
 
 func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
-	ask := report.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason,
+	ask := payouts.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason,
 		By: op.o.User, Seen: q.Seen, Rules: op.answers.rules()}
 	switch {
 	case q.RunID != "" || q.Month != "":
@@ -104,10 +104,10 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 	if ask.Tolerance, err = strconv.ParseInt(string(q.Tolerance), 10, 64); err != nil {
 		return acted, badRequest("tolerance: want a number of the smallest units of the currency")
 	}
-	all, err := report.Acknowledge(ctx, op.o.Warehouse, ask)
+	all, err := payouts.Acknowledge(ctx, op.o.Warehouse, ask)
 	op.answers.onePayout.outdate(payoutKey{q.Account, ask.Payout})
-	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
-		if refused.Why == report.NothingOpen {
+	if refused, ok := errors.AsType[*payouts.RefusedError](err); ok {
+		if refused.Why == payouts.NothingOpen {
 			return Acted{Text: term.Sentence(refused.Reason)}, nil
 		}
 		return acted, whyRefused(refused)
@@ -117,7 +117,7 @@ func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Act
 	}
 	var what []string
 	for _, k := range all {
-		what = append(what, report.Acknowledged(k))
+		what = append(what, payouts.Acknowledged(k))
 	}
 	return Acted{Done: true, Text: fmt.Sprintf("Payout %d is acknowledged as %s: %s. It stays quiet until its amounts change.",
 		ask.Payout, term.Spaced(q.Code), term.List(what))}, nil
@@ -128,27 +128,27 @@ func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acte
 	if q.payoutRequest != only || q.RunID != "" {
 		return acted, badRequest("close_month takes account, month, seen and reason")
 	}
-	month, err := report.ParseMonth(q.Month)
+	month, err := payouts.ParseMonth(q.Month)
 	if err == nil && !op.answers.knowsAccount(ctx, q.Account) {
 		return acted, &RefusalError{Unknown: true, Reason: "there is no account " + q.Account}
 	}
-	var statement report.Statement
+	var statement payouts.Statement
 	if err == nil {
-		statement, err = report.CloseAsSeen(ctx, op.o.Warehouse, q.Account, month, op.o.User, q.Reason, q.Seen)
+		statement, err = payouts.CloseAsSeen(ctx, op.o.Warehouse, q.Account, month, op.o.User, q.Reason, q.Seen)
 		op.answers.statements.outdate(statementKey{q.Account, month})
 	}
-	if refused, ok := errors.AsType[*report.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*payouts.RefusedError](err); ok {
 		return acted, whyRefused(refused)
 	}
 	switch {
-	case errors.Is(err, report.ErrMonthClosed):
+	case errors.Is(err, payouts.ErrMonthClosed):
 		closes, failed := op.o.Warehouse.Closes(ctx, q.Account)
 		i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) })
 		if failed == nil && i >= 0 {
 			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, closes[i].By)}, nil
 		}
 		return acted, &RefusalError{Reason: err.Error()}
-	case errors.Is(err, report.ErrMonthOpen):
+	case errors.Is(err, payouts.ErrMonthOpen):
 		return acted, &RefusalError{Reason: err.Error()}
 	case err != nil:
 		return acted, err
@@ -158,13 +158,13 @@ func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acte
 }
 
 // whyRefused returns the error by which a refusal is answered.
-func whyRefused(r *report.RefusedError) error {
+func whyRefused(r *payouts.RefusedError) error {
 	switch r.Why {
-	case report.NotThere:
+	case payouts.NotThere:
 		return &RefusalError{Unknown: true, Reason: r.Reason}
-	case report.HasMoved, report.NothingOpen:
+	case payouts.HasMoved, payouts.NothingOpen:
 		return &RefusalError{Reason: r.Reason}
-	case report.Unreadable:
+	case payouts.Unreadable:
 	}
 	return badRequest("%s", r.Reason)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dealhouse/internal/enginetest"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/warehouse"
 )
 
@@ -24,7 +24,7 @@ func (x *site) asOps(t *testing.T, path string) (int, string) {
 }
 
 // testPayoutPages loads the pages of payouts and months, and of some that do not exist.
-func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
+func testPayoutPages(t *testing.T, b *bench, x *site, r payouts.Reconciliation) {
 	t.Helper()
 	for path, wants := range map[string][]string{
 		"/payouts/acme/9001": {"Expect EUR 1,500.00 back: 1 transaction was declined after it was paid", "<h2 id=\"differ\">",
@@ -99,11 +99,11 @@ func testPayoutPages(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 }
 
 // testDownloads wants files to be the same as those that the commands write.
-func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
+func testDownloads(t *testing.T, b *bench, x *site, r payouts.Reconciliation) {
 	t.Helper()
 	r = r.Of("acme")
-	for _, list := range []string{report.ListPayouts(), report.ListExceptions, report.ListTotals, report.ListOrphans,
-		report.ListOverdue}[:enginetest.Sample(1, 5)] {
+	for _, list := range []string{payouts.ListPayouts(), payouts.ListExceptions, payouts.ListTotals, payouts.ListOrphans,
+		payouts.ListOverdue}[:enginetest.Sample(1, 5)] {
 		var want bytes.Buffer
 		if err := r.WriteCSV(&want, list); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func testDownloads(t *testing.T, b *bench, x *site, r report.Reconciliation) {
 		}
 	}
 	march := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	statement, err := report.NewStatement(t.Context(), b.w, "acme", march)
+	statement, err := payouts.NewStatement(t.Context(), b.w, "acme", march)
 	if err != nil {
 		t.Fatal(err)
 	}

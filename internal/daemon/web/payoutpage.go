@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -42,7 +42,7 @@ type payoutBody struct {
 	Exceptions        []paidRow
 	Transactions      []paidRow
 	More              string // transactions that are not shown; "" if all are shown
-	Totals            []report.Total
+	Totals            []payouts.Total
 	ThreeWay          threeWayTable
 	History           []event
 	Ack               *ackForm
@@ -79,7 +79,7 @@ type ackForm struct {
 func (a *answers) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, err error) {
 	f := a.rules()
 	f.Account, f.Payout = k.account, &k.id
-	r, err := report.Reconcile(ctx, a.o.Warehouse, f)
+	r, err := payouts.Reconcile(ctx, a.o.Warehouse, f)
 	if err != nil || len(r.Payouts) != 1 {
 		return d, err
 	}
@@ -89,7 +89,7 @@ func (a *answers) readPayout(ctx context.Context, k payoutKey) (d payoutDetails,
 		return d, err
 	}
 	acknowledged = slices.DeleteFunc(acknowledged, func(a warehouse.Acknowledgement) bool { return a.Payout != k.id })
-	three, err := report.PayoutThreeWay(ctx, a.o.Warehouse, k.account, k.id)
+	three, err := payouts.PayoutThreeWay(ctx, a.o.Warehouse, k.account, k.id)
 	if err != nil {
 		return d, err
 	}
@@ -99,12 +99,12 @@ func (a *answers) readPayout(ctx context.Context, k payoutKey) (d payoutDetails,
 	return d, nil
 }
 
-func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
-	row := newPayoutRow(p, report.AlignLines(report.Page, p.Explained.Lines...))
+func newPayoutBody(r payouts.Reconciliation, p payouts.Payout) payoutBody {
+	row := newPayoutRow(p, payouts.AlignLines(payouts.Page, p.Explained.Lines...))
 	b := payoutBody{Account: p.Account, ID: row.ID, Path: row.Path, Period: row.Period, Month: p.Month(),
 		MonthTitle: monthTitle(p.Month()), State: verdictTone(p), Pills: row.Pills,
 		Advice: row.Advice, Lines: row.Lines, Totals: p.Totals()}
-	ack := ackForm{Seen: p.Seen(), Account: p.Account, ID: row.ID, Reasons: report.Reasons()}
+	ack := ackForm{Seen: p.Seen(), Account: p.Account, ID: row.ID, Reasons: payouts.Reasons()}
 	for _, m := range p.Matters {
 		row := newMatterRow(m)
 		if b.Matters = append(b.Matters, row); m.Open {
@@ -114,17 +114,17 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 	if len(ack.Open) > 0 {
 		b.Ack = &ack
 	}
-	d := report.AlignExceptions(report.Page, p.Exceptions())
+	d := payouts.AlignExceptions(payouts.Page, p.Exceptions())
 	for _, e := range firstOf(p.Exceptions()) {
-		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: report.Day(e.SoldAt), Retailer: e.Retailer,
-			Kind: report.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
+		b.Exceptions = append(b.Exceptions, paidRow{ID: e.ID.String(), Sold: payouts.Day(e.SoldAt), Retailer: e.Retailer,
+			Kind: payouts.MatterTitle(string(e.Kind)), Reason: string(e.Reason), WhenPaid: e.WhenPaid, Now: e.Status,
 			Currency: e.Currency, Paid: d.Text("paid", e.Currency, e.Paid), Worth: d.Text("worth", e.Currency, e.Worth),
 			Differs: d.Text("difference", e.Currency, e.Difference())})
 	}
-	d = r.AlignTransactions(report.Page)
+	d = r.AlignTransactions(payouts.Page)
 	for _, t := range firstOf(r.Transactions) {
 		b.Transactions = append(b.Transactions,
-			paidRow{ID: t.ID.String(), Sold: report.Day(t.SoldAt), Retailer: t.Retailer, Reason: t.State,
+			paidRow{ID: t.ID.String(), Sold: payouts.Day(t.SoldAt), Retailer: t.Retailer, Reason: t.State,
 				WhenPaid: p.WhenPaid(t), Now: t.Status,
 				Currency: t.Currency, Paid: d.TextKnown("paid", t.Currency, p.PaidFor(t)),
 				Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
@@ -138,11 +138,11 @@ func newPayoutBody(r report.Reconciliation, p report.Payout) payoutBody {
 // firstOf returns as much of a list as a page shows.
 func firstOf[T any](all []T) []T { return all[:min(len(all), shownTransactions)] }
 
-func newMatterRow(m report.Matter) matterRow {
-	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: report.MatterTitle(m.Kind),
+func newMatterRow(m payouts.Matter) matterRow {
+	row := matterRow{Value: strings.TrimSpace(m.Kind + " " + m.Currency), Kind: payouts.MatterTitle(m.Kind),
 		State: stateLate, Standing: "open", Transactions: term.Count(uint64(len(m.Entries)))}
 	if a := m.Amount(); !a.IsZero() || m.Currency != "" {
-		row.Amount = strings.TrimSpace(m.Currency + " " + term.Grouped(report.MoneyIn(m.Currency, a.Abs())))
+		row.Amount = strings.TrimSpace(m.Currency + " " + term.Grouped(payouts.MoneyIn(m.Currency, a.Abs())))
 	}
 	a := m.Acknowledged
 	switch {
@@ -152,7 +152,7 @@ func newMatterRow(m report.Matter) matterRow {
 		row.Standing = "open again: it has changed since " + a.By + " acknowledged it"
 	case m.Open && a != nil:
 		row.Standing = "open again: it has moved by " +
-			strings.TrimSpace(m.Currency+" "+term.Grouped(report.MoneyIn(m.Currency, m.Moved))) + " since " + a.By +
+			strings.TrimSpace(m.Currency+" "+term.Grouped(payouts.MoneyIn(m.Currency, m.Moved))) + " since " + a.By +
 			" acknowledged it"
 	case !m.Open:
 		row.State, row.Standing = stateFine, "acknowledged by "+a.By+" on "+a.At.UTC().Format(time.DateOnly)+" as "+
@@ -162,7 +162,7 @@ func newMatterRow(m report.Matter) matterRow {
 }
 
 // historyOf returns what happened to a payout, the last event first.
-func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehouse.Acknowledgement) []event {
+func historyOf(r payouts.Reconciliation, p payouts.Payout, acknowledged []warehouse.Acknowledgement) []event {
 	all := []event{{At: exact(p.FirstSeenAt), What: "first loaded"}}
 	if p.AlteredAt != nil {
 		var changes []string
@@ -179,7 +179,7 @@ func historyOf(r report.Reconciliation, p report.Payout, acknowledged []warehous
 		}
 	}
 	for _, a := range acknowledged {
-		what := "acknowledged " + report.Acknowledged(a) + " as " + term.Spaced(a.Reason)
+		what := "acknowledged " + payouts.Acknowledged(a) + " as " + term.Spaced(a.Reason)
 		if a.Note != "" {
 			what += ": " + a.Note
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -77,7 +77,7 @@ type payoutsPage struct {
 }
 
 func (a *answers) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
-	r, err := report.Reconcile(ctx, a.o.Warehouse, a.rules())
+	r, err := payouts.Reconcile(ctx, a.o.Warehouse, a.rules())
 	if err != nil {
 		return out, err
 	}
@@ -88,7 +88,7 @@ func (a *answers) readPayouts(ctx context.Context, _ struct{}) (out reconciliati
 }
 
 // newAccountPayouts makes the part of the page about one account from its reconciliation.
-func newAccountPayouts(r report.Reconciliation) accountPayouts {
+func newAccountPayouts(r payouts.Reconciliation) accountPayouts {
 	a := accountPayouts{Account: r.Filter.Account, Summary: r.Summary(), NeedsWork: r.NeedsWork(), Total: len(r.Payouts),
 		State: accountTone(r)}
 	shown := r.Payouts[:min(len(r.Payouts), shownPayouts)]
@@ -99,7 +99,7 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 	}
 	a.Months = byMonth(shown)
 	for _, o := range r.Orphans {
-		a.Others = append(a.Others, report.OrphanAdvice(o))
+		a.Others = append(a.Others, payouts.OrphanAdvice(o))
 	}
 	for _, o := range r.Overdue {
 		a.Others = append(a.Others, r.OverdueAdvice(o))
@@ -112,10 +112,10 @@ func newAccountPayouts(r report.Reconciliation) accountPayouts {
 
 // byMonth groups payouts by the month in which their periods ended, the last month first. Payouts of an
 // unknown month come last.
-func byMonth(payouts []report.Payout) []payoutMonth {
-	of := map[string][]report.Payout{}
+func byMonth(list []payouts.Payout) []payoutMonth {
+	of := map[string][]payouts.Payout{}
 	var months []string
-	for _, p := range payouts {
+	for _, p := range list {
 		month := p.Month()
 		if of[month] == nil {
 			months = append(months, month)
@@ -127,8 +127,8 @@ func byMonth(payouts []report.Payout) []payoutMonth {
 	var all []payoutMonth
 	for _, month := range months {
 		m := payoutMonth{Month: month, Title: monthTitle(month)}
-		r := report.Reconciliation{Payouts: of[month]}
-		d := r.AlignPayouts(report.Page)
+		r := payouts.Reconciliation{Payouts: of[month]}
+		d := r.AlignPayouts(payouts.Page)
 		for _, p := range of[month] {
 			m.Payouts = append(m.Payouts, newPayoutRow(p, d))
 		}
@@ -139,20 +139,20 @@ func byMonth(payouts []report.Payout) []payoutMonth {
 
 // monthTitle returns a month as people read it: March 2026.
 func monthTitle(month string) string {
-	if t, err := report.ParseMonth(month); err == nil {
+	if t, err := payouts.ParseMonth(month); err == nil {
 		return t.Format("January 2006")
 	}
 	return "No end of the period"
 }
 
-func newPayoutRow(p report.Payout, d *report.Alignment) payoutRow {
+func newPayoutRow(p payouts.Payout, d *payouts.Alignment) payoutRow {
 	id := strconv.FormatInt(p.ID, 10)
 	row := payoutRow{ID: id, Path: payoutPath(p.Account, p.ID), Key: p.Account + "/" + id, Period: p.Period(),
 		Pills: pillsOf(p), Advice: term.Sentence(p.Advice())}
 	for _, l := range p.Explained.Lines {
 		line := payoutLine{Currency: l.Currency, Paid: d.Text("paid", l.Currency, l.Paid),
 			Worth: d.Text("worth", l.Currency, l.Worth)}
-		for _, k := range report.KindColumns() {
+		for _, k := range payouts.KindColumns() {
 			if amount := k.Cell(l); amount != nil {
 				line.Kinds = append(line.Kinds, kindAmount{k.Title, d.Text(k.Title, l.Currency, *amount)})
 			}
@@ -167,7 +167,7 @@ func payoutPath(account string, id int64) string {
 }
 
 // pillsOf returns the verdict and the remarks of a payout.
-func pillsOf(p report.Payout) []pill {
+func pillsOf(p payouts.Payout) []pill {
 	tone := verdictTone(p)
 	all := []pill{{tone, term.Spaced(p.Verdict)}}
 	for i, mark := range strings.Split(p.Word(), ", ") {
@@ -185,13 +185,13 @@ func pillsOf(p report.Payout) []pill {
 
 // verdictTone returns the state whose colour a verdict gets: a payout that needs nothing is fine, whatever its verdict.
 // A payout that only waits for money gets a milder colour than one that does not add up.
-func verdictTone(p report.Payout) state {
+func verdictTone(p payouts.Payout) state {
 	switch {
-	case p.Verdict == report.NoTransactions:
+	case p.Verdict == payouts.NoTransactions:
 		return stateWaiting
 	case !slices.Contains(p.Kinds(), p.Verdict):
 		return stateFine
-	case p.Verdict == report.Drifted:
+	case p.Verdict == payouts.Drifted:
 		return stateLate
 	}
 	return stateFailing
@@ -199,18 +199,18 @@ func verdictTone(p report.Payout) state {
 
 // accountTone returns the state whose colour an account's sentence gets: payouts that have only drifted are milder than
 // payouts that do not add up.
-func accountTone(r report.Reconciliation) state {
+func accountTone(r payouts.Reconciliation) state {
 	switch {
 	case !r.NeedsWork() && len(r.Payouts) == 0:
 		return stateWaiting
 	case !r.NeedsWork():
 		return stateFine
 	}
-	drifts := func(p report.Payout) bool {
-		return !slices.ContainsFunc(p.Kinds(), func(kind string) bool { return kind != report.Drifted })
+	drifts := func(p payouts.Payout) bool {
+		return !slices.ContainsFunc(p.Kinds(), func(kind string) bool { return kind != payouts.Drifted })
 	}
 	if len(r.Orphans)+len(r.Overdue) == 0 &&
-		!slices.ContainsFunc(r.Payouts, func(p report.Payout) bool { return !drifts(p) }) {
+		!slices.ContainsFunc(r.Payouts, func(p payouts.Payout) bool { return !drifts(p) }) {
 		return stateLate
 	}
 	return stateFailing
@@ -243,7 +243,7 @@ func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 		if slices.ContainsFunc(all, func(a accountPayouts) bool { return a.Account == account }) {
 			return
 		}
-		a := accountPayouts{Account: account, State: stateWaiting, Summary: report.Reconciliation{}.Summary()}
+		a := accountPayouts{Account: account, State: stateWaiting, Summary: payouts.Reconciliation{}.Summary()}
 		if i := slices.IndexFunc(known, func(a accountPayouts) bool { return a.Account == account }); i >= 0 {
 			a = known[i]
 		}
@@ -265,11 +265,11 @@ func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
 
 // payoutVerdict says in one sentence whether a person has something to do.
 func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
-	payouts := 0
+	compared := 0
 	var work []string
 	worst := stateLate
 	for _, a := range p.Accounts {
-		payouts += a.Total
+		compared += a.Total
 		if a.NeedsWork {
 			work = append(work, a.Account)
 			if a.State == stateFailing {
@@ -288,8 +288,8 @@ func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 		return worst, "The payouts of " + term.Plural(uint64(len(work)), "account") + " need a look."
 	case len(work) > 0:
 		return worst, "The payouts of " + strings.Join(work, " and ") + " need a look."
-	case payouts == 0:
-		return stateWaiting, report.Reconciliation{}.Summary()
+	case compared == 0:
+		return stateWaiting, payouts.Reconciliation{}.Summary()
 	}
 	return stateFine, "The payouts add up: there is nothing to do."
 }

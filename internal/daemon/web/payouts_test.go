@@ -15,8 +15,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/enginetest"
-	"dealhouse/internal/report"
-	"dealhouse/internal/settlement"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -88,12 +87,12 @@ func (b *bench) books(t *testing.T) {
 func (b *bench) bank(t *testing.T) {
 	t.Helper()
 	const file = "reference,received_on,currency,amount,fee,payouts,text\nbank-9001,2026-03-28,EUR,2998.50,1.50,9001,\nbank-lost,2026-03-29,EUR,7.77,,,of whom is this\n"
-	rows, problems, err := settlement.ReadFile(strings.NewReader(file), "acme",
+	rows, problems, err := payouts.ReadFile(strings.NewReader(file), "acme",
 		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if _, err := settlement.Import(t.Context(), b.w, rows, settlement.Options{Source: "bank.csv", By: "ann"}); err != nil {
+	if _, err := payouts.Import(t.Context(), b.w, rows, payouts.Options{Source: "bank.csv", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +131,7 @@ func TestPayouts(t *testing.T) {
 	b.pass(payoutsFor)
 	wantText(t, x.page(t, "/payouts"), "There are no payouts.") // the last answer, while a new one is made
 	page := x.soon(t, "The payouts of acme need a look.")
-	r, err := report.Reconcile(t.Context(), b.w, report.Filter{OverdueAfter: 60 * 24 * time.Hour})
+	r, err := payouts.Reconcile(t.Context(), b.w, payouts.Filter{OverdueAfter: 60 * 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +156,7 @@ func TestPayouts(t *testing.T) {
 			wantText(t, row, ">"+label+"</span>")
 		}
 		for _, l := range p.Explained.Lines {
-			wantText(t, row, term.Grouped(report.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
+			wantText(t, row, term.Grouped(payouts.MoneyIn(l.Currency, l.Paid)), ">"+l.Currency+"</span>")
 		}
 	}
 	wantText(t, rowOf(t, page, "acme/9001"), "Expect EUR 1,500.00 back: 1 transaction was declined after it was paid",
@@ -194,7 +193,7 @@ func rowOf(t *testing.T, page, key string) string {
 	return row
 }
 
-func indexOf(t *testing.T, r report.Reconciliation, id int64) int {
+func indexOf(t *testing.T, r payouts.Reconciliation, id int64) int {
 	t.Helper()
 	for i, p := range r.Payouts {
 		if p.Account == "acme" && p.ID == id {
@@ -208,16 +207,16 @@ func indexOf(t *testing.T, r report.Reconciliation, id int64) int {
 // TestManyPayouts: the page says how many payouts it does not show, and how many of them need work.
 func TestManyPayouts(t *testing.T) {
 	t.Parallel()
-	var r report.Reconciliation
+	var r payouts.Reconciliation
 	for i := range shownPayouts + 10 {
-		p := warehouse.Payout{Account: "acme", ID: int64(1000 - i), Verdict: report.Matched}
+		p := warehouse.Payout{Account: "acme", ID: int64(1000 - i), Verdict: payouts.Matched}
 		if i >= shownPayouts+7 {
-			p.Verdict = report.Mismatched
+			p.Verdict = payouts.Mismatched
 		}
 		n := len(warehouse.PayoutTotals())
 		p.Reported, p.Stamped, p.AsOfNow, p.Difference = make([]*decimal.Decimal, n), make([]*decimal.Decimal,
 			n), make([]*decimal.Decimal, n), make([]*decimal.Decimal, n)
-		r.Payouts = append(r.Payouts, report.Payout{Payout: p})
+		r.Payouts = append(r.Payouts, payouts.Payout{Payout: p})
 	}
 	for i := range shownOthers + 5 {
 		r.Orphans = append(r.Orphans, warehouse.OrphanGroup{Account: "acme", Payout: int64(i), Transactions: 1})

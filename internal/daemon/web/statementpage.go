@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 )
 
@@ -24,7 +24,7 @@ type statementKey struct {
 // figureKey names a figure of a month.
 type figureKey struct {
 	statementKey
-	figure report.Figure
+	figure payouts.Figure
 }
 
 // statementBody is the page of a month.
@@ -45,36 +45,36 @@ type currencyTable struct {
 	Currency string
 	Entries  []balanceRow // with the opening and the closing balance
 	Ages     []balanceRow
-	Forecast []report.ForecastRow // of the next payouts, and what else is unpaid
+	Forecast []payouts.ForecastRow // of the next payouts, and what else is unpaid
 }
 
 // statementDetails has what the page of a month shows.
 type statementDetails struct {
-	report.Statement
-	threeWay report.ThreeWay
+	payouts.Statement
+	threeWay payouts.ThreeWay
 }
 
 // balanceRow is a row of figures, with the address of the page of its transactions.
 type balanceRow struct {
 	Name, Path, Count string
 	Bold              bool
-	report.BalanceText
+	payouts.BalanceText
 }
 
 // closeForm is the form that closes a month.
 type closeForm struct{ Token, Account, Month, Seen string }
 
 func (a *answers) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
-	if d.Statement, err = report.NewStatement(ctx, a.o.Warehouse, k.account, k.month); err != nil {
+	if d.Statement, err = payouts.NewStatement(ctx, a.o.Warehouse, k.account, k.month); err != nil {
 		return d, err
 	}
-	d.threeWay, err = report.MonthThreeWay(ctx, a.o.Warehouse, k.account, k.month)
+	d.threeWay, err = payouts.MonthThreeWay(ctx, a.o.Warehouse, k.account, k.month)
 	return d, err
 }
 
 // statementOf reads which month an address is about.
 func (s *Server) statementOf(r *http.Request) (statementKey, bool) {
-	month, err := report.ParseMonth(r.PathValue("month"))
+	month, err := payouts.ParseMonth(r.PathValue("month"))
 	k := statementKey{r.PathValue("account"), month}
 	return k, err == nil && s.answers.knowsAccount(r.Context(), k.account)
 }
@@ -131,27 +131,27 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 		b.State = stateFine
 	}
 	for _, c := range statement.Currencies {
-		row := func(name string, f report.Figure, of report.Balance) balanceRow {
+		row := func(name string, f payouts.Figure, of payouts.Balance) balanceRow {
 			f.Currency = c.Currency
 			return balanceRow{Name: name, Path: figureKey{k, f}.path("figure"), BalanceText: c.Text(of)}
 		}
 		t := currencyTable{Currency: c.Currency,
-			Entries: []balanceRow{row("Opening balance", report.Figure{Of: report.Opening}, c.Opening)}}
+			Entries: []balanceRow{row("Opening balance", payouts.Figure{Of: payouts.Opening}, c.Opening)}}
 		for _, e := range c.Entries {
-			entry := row(string(e.Event), report.Figure{Of: string(e.Event)}, e.Balance)
+			entry := row(string(e.Event), payouts.Figure{Of: string(e.Event)}, e.Balance)
 			entry.Count = term.Count(uint64(e.Count))
 			t.Entries = append(t.Entries, entry)
 		}
-		t.Entries = append(t.Entries, row("Closing balance", report.Figure{Of: report.Closing}, c.Closing))
+		t.Entries = append(t.Entries, row("Closing balance", payouts.Figure{Of: payouts.Closing}, c.Closing))
 		t.Entries[0].Bold, t.Entries[len(t.Entries)-1].Bold = true, true
 		for i, of := range c.Ages {
 			if of.Pending.IsZero() && of.Confirmed.IsZero() {
 				continue
 			}
-			t.Ages = append(t.Ages, row(report.AgeTitles()[i], report.Figure{Of: report.Closing, OneAge: true, Age: i}, of))
+			t.Ages = append(t.Ages, row(payouts.AgeTitles()[i], payouts.Figure{Of: payouts.Closing, OneAge: true, Age: i}, of))
 		}
 		if t.Forecast = c.ForecastRows(); len(t.Forecast) > 0 {
-			b.ForecastNote = report.ForecastNote()
+			b.ForecastNote = payouts.ForecastNote()
 		}
 		b.Currencies = append(b.Currencies, t)
 	}
@@ -170,8 +170,8 @@ func (k figureKey) path(of string) string {
 }
 
 // figureOf reads which figure an address is about.
-func figureOf(q url.Values) (f report.Figure, err error) {
-	f = report.Figure{Of: q.Get("of"), Currency: q.Get("currency"), OneAge: q.Has("age")}
+func figureOf(q url.Values) (f payouts.Figure, err error) {
+	f = payouts.Figure{Of: q.Get("of"), Currency: q.Get("currency"), OneAge: q.Has("age")}
 	if f.OneAge {
 		f.Age, err = strconv.Atoi(q.Get("age"))
 	}
@@ -183,13 +183,13 @@ func figureOf(q url.Values) (f report.Figure, err error) {
 
 // figureRows has the first transactions behind a figure, and the number and sum of all of them.
 type figureRows struct {
-	rows []report.Behind
+	rows []payouts.Behind
 	n    uint64
-	sum  report.Balance
+	sum  payouts.Balance
 }
 
 func (a *answers) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
-	err = report.EachBehind(ctx, a.o.Warehouse, k.account, k.month, k.figure, func(b report.Behind) error {
+	err = payouts.EachBehind(ctx, a.o.Warehouse, k.account, k.month, k.figure, func(b payouts.Behind) error {
 		if all.n < shownTransactions {
 			all.rows = append(all.rows, b)
 		}
@@ -204,7 +204,7 @@ type figureBody struct {
 	Account, Title, Statement, Month string
 	Currency, Download               string
 	Rows                             []figureRow
-	Sum                              report.BalanceText
+	Sum                              payouts.BalanceText
 	Count                            string
 	Shown                            int
 	Cut                              bool
@@ -213,7 +213,7 @@ type figureBody struct {
 
 type figureRow struct {
 	ID, At, Sold, Age, Retailer, Status, Payout string
-	report.BalanceText
+	payouts.BalanceText
 }
 
 // figurePage serves the page with the transactions behind a figure of a statement.
@@ -239,14 +239,14 @@ func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
 }
 
 func (b *figureBody) fill(all figureRows) {
-	d := report.NewAlignment(report.Page)
+	d := payouts.NewAlignment(payouts.Page)
 	for _, x := range all.rows {
 		d.NoteBalance(x.Currency, x.Balance)
 	}
 	d.NoteBalance(b.Currency, all.sum)
 	for _, x := range all.rows {
 		row := figureRow{BalanceText: d.BalanceText(x.Currency, x.Balance)}
-		row.ID, row.At, row.Sold, row.Age, row.Retailer, row.Status = x.ID.String(), report.Day(&x.At), report.Day(x.SoldAt), report.AgeTitles()[x.Age], x.Retailer, x.Status
+		row.ID, row.At, row.Sold, row.Age, row.Retailer, row.Status = x.ID.String(), payouts.Day(&x.At), payouts.Day(x.SoldAt), payouts.AgeTitles()[x.Age], x.Retailer, x.Status
 		if x.Payout != nil {
 			row.Payout = strconv.FormatInt(*x.Payout, 10)
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"dealhouse/internal/report"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
@@ -31,12 +31,12 @@ type threeWayRow struct {
 type settlementRow struct{ Reference, Day, Arrived, Payouts, Text, Advice string }
 
 // newThreeWayTable makes the table of the page with a path.
-func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
+func newThreeWayTable(t payouts.ThreeWay, path string) threeWayTable {
 	table := threeWayTable{Path: path, Summary: t.Summary(), Several: strings.HasPrefix(path, "/statements/")}
-	d := report.AlignThreeWay(report.Page, t.Payouts)
+	d := payouts.AlignThreeWay(payouts.Page, t.Payouts)
 	for _, p := range t.Payouts {
 		text := map[string]string{}
-		for column, amount := range report.ThreeWayAmounts(p) {
+		for column, amount := range payouts.ThreeWayAmounts(p) {
 			if text[column] = d.Text(column, p.Currency, amount); amount.IsZero() && column != "earned" &&
 				column != "paid out" && column != "received" {
 				text[column] = "" // there is no such part
@@ -47,15 +47,15 @@ func newThreeWayTable(t report.ThreeWay, path string) threeWayTable {
 			Fees: text["fees"], Converted: text["converted"], Rounding: text["rounding"], Outstanding: text["outstanding"],
 			State: pill{threeWayTone(p.State), p.State}}
 		if t.Imported > 0 { // before the first import there is no advice
-			row.Advice = term.Sentence(report.ThreeWayAdvice(p))
+			row.Advice = term.Sentence(payouts.ThreeWayAdvice(p))
 		}
 		table.Rows = append(table.Rows, row)
 	}
 	for _, s := range t.Settlements {
 		table.Settlements = append(table.Settlements,
-			settlementRow{Reference: s.Reference, Day: report.Day(&s.ReceivedOn), Arrived: report.Arrived(s),
-				Payouts: report.SettlementPayouts(s),
-				Text:    s.Text, Advice: term.Sentence(report.SettlementAdvice(s))})
+			settlementRow{Reference: s.Reference, Day: payouts.Day(&s.ReceivedOn), Arrived: payouts.Arrived(s),
+				Payouts: payouts.SettlementPayouts(s),
+				Text:    s.Text, Advice: term.Sentence(payouts.SettlementAdvice(s))})
 	}
 	return table
 }
@@ -72,7 +72,7 @@ func threeWayTone(of string) state {
 }
 
 // orWrite writes a list of t as CSV, or returns err if reading t has failed.
-func orWrite(err error, t report.ThreeWay, list string, to io.Writer) error {
+func orWrite(err error, t payouts.ThreeWay, list string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
