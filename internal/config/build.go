@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
@@ -9,29 +10,34 @@ import (
 
 // build makes the Config of what was read, and checks what no key can check alone.
 func (l *reader) build(top *scope) *Config {
+	v := top.values
 	c := &Config{
-		File:      l.file,
-		Warehouse: l.warehouse(top.values),
-		Daemon:    l.daemon(top.values),
-		Lineage:   l.lineage(top.find("lineage")[0].values),
-		Finance: Finance{OverdueAfter: top.values.overdueAfter, Tolerances: top.values.tolerances,
-			Settlements: top.values.settlements, Journal: top.values.journal},
-		Retention: top.values.retention,
+		File: l.file, Warehouse: l.warehouse(v), Daemon: l.daemon(v), Lineage: l.lineage(top.find("lineage")[0].values),
+		Finance: v.finance, Retention: v.retention,
 	}
-	seen := map[string]position{}
-	for _, account := range top.find("account") {
-		name := account.values.name
-		if first, twice := seen[name]; twice && name != "" {
-			l.problem(account.values.at["name"], "a second account %q; the first is at %s", name, first)
-		}
-		seen[name] = account.values.at["name"]
-		c.Accounts = append(c.Accounts, l.account(account))
+	for _, s := range l.distinctNames(top.find("account"), "account") {
+		c.Accounts = append(c.Accounts, l.account(s))
 	}
-	c.Receivers = l.receivers(top, c.Accounts)
+	for _, s := range l.distinctNames(top.find("receiver"), "receiver") {
+		c.Receivers = append(c.Receivers, l.receiver(s, c.Accounts))
+	}
 	if l.src.NeedAccounts && len(c.Accounts) == 0 && len(l.problems) == 0 {
 		l.noAccounts()
 	}
 	return c
+}
+
+// distinctNames reports tables of one name, and returns all.
+func (l *reader) distinctNames(tables []*scope, what string) []*scope {
+	seen := map[string]position{}
+	for _, s := range tables {
+		name := s.values.ownName()
+		if first, twice := seen[name]; twice && name != "" {
+			l.problem(s.values.at["name"], "a second %s %q; the first is at %s", what, name, first)
+		}
+		seen[name] = s.values.at["name"]
+	}
+	return tables
 }
 
 func (l *reader) noAccounts() {
@@ -47,12 +53,8 @@ func (l *reader) noAccounts() {
 }
 
 func (l *reader) warehouse(v *values) Warehouse {
-	source := l.dataSource(v)
-	w := Warehouse{
-		DSN: NewSecret(source.text), Database: v.database, ViewsDatabase: v.viewsDatabase, Cluster: v.cluster,
-		MaxRetryElapsed: v.maxWarehouseRetry,
-		CAFile:          v.caFile, CertFile: v.certFile, KeyFile: v.keyFile,
-	}
+	source, w := l.dataSource(v), v.warehouse
+	w.DSN = NewSecret(source.text)
 	at := v.at["dsn"]
 	if source.database != "" {
 		// What the dsn names is never shown: it may be the rest of a password that was not %-encoded.
@@ -62,9 +64,9 @@ func (l *reader) warehouse(v *values) Warehouse {
 				"reserved characters in user and password are to be %%-encoded")
 		case !v.has("database"):
 			w.Database = source.database
-		case source.database != v.database:
+		case source.database != v.warehouse.Database:
 			l.problem(v.at["database"], "database is %s and the dsn names another: leave one of them out",
-				quote(v.database))
+				quote(v.warehouse.Database))
 		}
 	}
 	if views := w.ViewsDatabase; views != "" &&
@@ -101,13 +103,7 @@ func (l *reader) dataSource(v *values) dataSource {
 
 // server reports settings that are not for the embedded engine, and pairs of which only one is set.
 func (l *reader) server(v *values, w Warehouse) {
-	if (w.CertFile == "") != (w.KeyFile == "") {
-		at, ok := v.at["key_file"]
-		if !ok || w.KeyFile == "" {
-			at = v.at["cert_file"]
-		}
-		l.problem(at, "cert_file and key_file go together: one is set and the other is not")
-	}
+	l.together(v, "cert_file", "key_file", w.CertFile != "", w.KeyFile != "")
 	if _, embedded := w.EmbeddedDir(); !embedded {
 		return
 	}
@@ -122,62 +118,37 @@ func (l *reader) server(v *values, w Warehouse) {
 }
 
 func (l *reader) daemon(v *values) Daemon {
-	d := Daemon{
-		Listen: v.listen, User: v.user, TLSCert: v.tlsCert, TLSKey: v.tlsKey, Pprof: v.pprof,
-		TimeZone: v.timeZone, Jitter: v.jitter, Grace: v.grace, Retry: v.retry, MaxRuns: int(v.maxRuns),
-		PublicURL: strings.TrimRight(v.publicURL, "/"),
-	}
-	switch {
-	case (v.user == "") != (v.password == reference{}):
-		at, ok := v.at["password"]
-		if !ok {
-			at = v.at["user"]
-		}
-		l.problem(at, "user and password go together: one is set and the other is not")
-	case (v.tlsCert == "") != (v.tlsKey == ""):
-		at, ok := v.at["tls_cert"]
-		if !ok {
-			at = v.at["tls_key"]
-		}
-		l.problem(at, "tls_cert and tls_key go together: one is set and the other is not")
-	}
-	if at := v.at["password"]; v.password.scheme == "" && v.password.target != "" && at.env == "" {
-		l.warn(at, "the password of [daemon] is written in the file: use env:NAME or file:PATH instead")
-	}
-	if l.src.NeedDaemon && v.password != (reference{}) {
-		secret, loose, err := v.password.resolve(l.env, l.read)
-		if err != nil {
-			l.problem(v.at["password"], "password: %s", err)
-		}
-		if loose {
-			l.warn(v.at["password"], "password: every user of this machine can read %s (chmod 600)", v.password.place())
-		}
-		d.Password = secret
-	}
+	d := v.daemon
+	d.PublicURL = strings.TrimRight(d.PublicURL, "/")
+	_, password := v.secrets["password"]
+	l.together(v, "user", "password", d.User != "", password)
+	l.together(v, "tls_cert", "tls_key", d.TLSCert != "", d.TLSKey != "")
+	l.warnLiteral(v, "password", "the password of [daemon]", "")
+	d.Password = l.secret(v, "password", "", l.src.NeedDaemon)
 	return d
+}
+
+// together reports two keys of which only one is set.
+func (l *reader) together(v *values, a, b string, hasA, hasB bool) {
+	if hasA == hasB {
+		return
+	}
+	at, ok := v.at[b]
+	if !ok || !hasB {
+		at = v.at[a]
+	}
+	l.problem(at, "%s and %s go together: one is set and the other is not", a, b)
 }
 
 func (l *reader) account(s *scope) Account {
 	v := s.values
-	a := Account{
-		Name:              v.name,
-		BaseURL:           v.baseURL,
-		Params:            v.params,
-		RequestsPerSecond: v.requestsPerSecond,
-		Timeout:           v.timeout,
-		MaxBodyBytes:      v.maxBodySize,
-		MaxRetryElapsed:   v.maxRetryElapsed,
-		BatchRows:         int(v.batchRows),
-		AllowInsecure:     v.allowInsecure,
-	}
-	if plaintext(v.baseURL) && !v.allowInsecure {
+	a := v.account
+	if plaintext(a.BaseURL) && !a.AllowInsecure {
 		l.problem(v.at["base_url"], "base_url must be https:// unless the API is on this machine, since http:// sends the key "+
 			"unencrypted; allow_insecure = true permits it")
 	}
-	a.Params.Filters = v.filterParamNames()
 	l.distinctParams(v)
-	l.warnLiteral(a.Name, "api_key", v)
-	a.Key = l.resolve(a.Name, "api_key", v)
+	a.Key = l.accountKey(v, a.Name, "api_key", true)
 	for _, streams := range s.find("streams") {
 		for _, inner := range streams.inner {
 			a.Streams = append(a.Streams, l.stream(a, v, inner))
@@ -188,50 +159,66 @@ func (l *reader) account(s *scope) Account {
 
 func (l *reader) stream(a Account, account *values, s *scope) Stream {
 	v, described := s.values, s.section.stream
-	out := Stream{
-		Name:             s.section.name,
-		Enabled:          v.enabled,
-		Schedule:         v.schedule,
-		Key:              a.Key,
-		MaxDeleteRatio:   v.maxDeleteRatio,
-		MaxRejectedRatio: v.maxRejectedRatio,
-		RunTimeout:       v.runTimeout,
+	own := names(keysIn(s.section))
+	for _, k := range vocabulary {
+		if k.in&inStream != 0 && !slices.Contains(own, k.name) {
+			k.value.zero(v) // another stream has it, and the account may have set it for that one
+		}
 	}
+	out := v.stream
+	out.Name, out.Key = s.section.name, a.Key
 	out.Scope = l.scopeOf(described, v)
-	if described.ByID {
-		out.ConfirmDeletes = v.confirmDeletes
+	if v.at["api_key"] != account.at["api_key"] {
+		out.Key = l.accountKey(v, a.Name, "streams."+out.Name+".api_key", out.Enabled)
 	}
-	if incremental(described) {
-		out.Overlap, out.Resync, out.InitialFrom = v.overlap, v.resync, v.initialFrom
-	}
-	if described.NamesDeals() {
-		out.ReferenceLimit, out.ReferenceRetry = int(v.referenceLimit), v.referenceRetry
-	}
-	if walked(described) {
-		out.ResumeWithin, out.DeleteAfterLists = v.resumeWithin, int(v.deleteAfterLists)
-	}
-	if v.at["api_key"] == account.at["api_key"] {
-		return out
-	}
-	name := "streams." + out.Name + ".api_key"
-	l.warnLiteral(a.Name, name, v)
-	if v.enabled {
-		out.Key = l.resolve(a.Name, name, v)
-		return out
-	}
-	// A stream that is off needs no key, so a missing one is not a problem.
-	out.Key, _, _ = l.tryResolve(v)
 	return out
+}
+
+// accountKey returns an API key. One that nobody needs, because its stream is off, may be missing.
+func (l *reader) accountKey(v *values, account, key string, needed bool) Secret {
+	loose := ""
+	if l.loose {
+		loose = "; every user of this machine can read it (chmod 600)"
+	}
+	l.warnLiteral(v, "api_key", fmt.Sprintf("account %q: %s", account, key), loose)
+	if !needed {
+		quiet := &reader{findings: &findings{}, env: l.env, read: l.read}
+		return quiet.secret(v, "api_key", "", l.src.NeedAccounts)
+	}
+	return l.secret(v, "api_key", fmt.Sprintf("account %q: ", account)+strings.TrimSuffix(key, "api_key"), l.src.NeedAccounts)
+}
+
+// warnLiteral asks for a secret to be moved out of the file.
+func (l *reader) warnLiteral(v *values, key, what, more string) {
+	if from, given := v.secrets[key]; given && from.scheme == "" && v.at[key].env == "" {
+		l.warn(v.at[key], "%s is written in the file: use env:NAME or file:PATH instead%s", what, more)
+	}
+}
+
+// secret fetches a secret if the command needs it. who stands before the name of the key in what is reported.
+func (l *reader) secret(v *values, key, who string, needed bool) Secret {
+	from, given := v.secrets[key]
+	if !given || !needed {
+		return Secret{}
+	}
+	found, loose, err := from.resolve(l.env, l.read)
+	if err != nil {
+		l.problem(v.at[key], "%s%s: %s", who, key, err)
+	}
+	if loose {
+		l.warn(v.at[key], "%s%s: every user of this machine can read %s (chmod 600)", who, key, from.place())
+	}
+	return found
 }
 
 // distinctParams reports names that are used twice in one request: the service would see only one of the values.
 func (l *reader) distinctParams(v *values) {
-	cursor := param{"cursor", v.params.Cursor}
-	l.distinct(v, cursor, param{"updated_after", v.params.UpdatedAfter},
-		param{"updated_before", v.params.UpdatedBefore})
+	p := v.account.Params
+	cursor := param{"cursor", p.Cursor}
+	l.distinct(v, cursor, param{"updated_after", p.UpdatedAfter}, param{"updated_before", p.UpdatedBefore})
 	filters := []param{cursor}
-	for i, f := range catalog.Filters() {
-		filters = append(filters, param{f.Name, v.filterParams[i]})
+	for _, f := range catalog.Filters() {
+		filters = append(filters, param{f.Name, p.Filters[f.Name]})
 	}
 	l.distinct(v, filters...)
 }
@@ -251,37 +238,4 @@ func (l *reader) distinct(v *values, params ...param) {
 		}
 		seen[p.name] = p.key
 	}
-}
-
-// warnLiteral asks for a key to be moved out of the file.
-func (l *reader) warnLiteral(account, key string, v *values) {
-	at := v.at["api_key"]
-	if v.apiKey.scheme != "" || v.apiKey.target == "" || at.env != "" {
-		return
-	}
-	message := fmt.Sprintf("account %q: %s is written in the file: use env:NAME or file:PATH instead", account, key)
-	if l.loose {
-		message += "; every user of this machine can read it (chmod 600)"
-	}
-	l.warn(at, "%s", message)
-}
-
-// resolve fetches a key when the command needs it.
-func (l *reader) resolve(account, key string, v *values) Secret {
-	secret, loose, err := l.tryResolve(v)
-	if err != nil {
-		l.problem(v.at["api_key"], "account %q: %s: %s", account, key, err)
-	}
-	if loose {
-		l.warn(v.at["api_key"], "account %q: %s: every user of this machine can read %s (chmod 600)", account, key,
-			v.apiKey.place())
-	}
-	return secret
-}
-
-func (l *reader) tryResolve(v *values) (Secret, bool, error) {
-	if !l.src.NeedAccounts || v.apiKey == (reference{}) {
-		return Secret{}, false, nil
-	}
-	return v.apiKey.resolve(l.env, l.read)
 }

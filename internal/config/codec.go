@@ -15,20 +15,21 @@ type codec struct {
 	want  string     // completes "must be ..."
 	kinds []nodeKind // besides fromEnv
 	set   func(v *values, text string) error
+	zero  func(v *values) // forgets the value
 }
 
 func (c codec) takes(k nodeKind) bool { return k == fromEnv || slices.Contains(c.kinds, k) }
 
 // of makes the codec of a type out of its parser and the place of the value.
 func of[T any](want string, kinds []nodeKind, field func(*values) *T, parse func(string) (T, error)) codec {
-	return codec{want: want, kinds: kinds, set: func(v *values, text string) error {
+	set := func(v *values, text string) error {
 		value, err := parse(text)
-		if err != nil {
-			return err
+		if err == nil {
+			*field(v) = value
 		}
-		*field(v) = value
-		return nil
-	}}
+		return err
+	}
+	return codec{want, kinds, set, func(v *values) { *field(v) = *new(T) }}
 }
 
 // checked is a string that one function accepts or refuses.
@@ -71,14 +72,14 @@ func number(field func(*values) *float64, most float64, withZero bool) codec {
 	})
 }
 
-func integer(field func(*values) *int64, least, most int64) codec {
+func integer(field func(*values) *int, least, most int64) codec {
 	want := fmt.Sprintf("an integer from %d to %d, without quotes", least, most)
-	return of(want, []nodeKind{anInteger}, field, func(s string) (int64, error) {
+	return of(want, []nodeKind{anInteger}, field, func(s string) (int, error) {
 		i, err := strconv.ParseInt(s, 0, 64)
 		if err != nil || i < least || i > most {
 			return 0, fmt.Errorf("must be %s; %s is not", want, quote(s))
 		}
-		return i, nil
+		return int(i), nil
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -33,9 +32,10 @@ func filterParamKeys() []key {
 	for _, f := range catalog.Filters() {
 		list = append(list, key{
 			name: f.Name, in: inParams, standard: written(f.Name),
-			value: of("a string: a parameter name", []nodeKind{aString},
-				func(v *values) *string { return v.filterParam(f.Name) },
-				func(s string) (string, error) { return s, checkParam(s) }),
+			value: codec{want: "a string: a parameter name", kinds: []nodeKind{aString}, set: func(v *values, s string) error {
+				v.account.Params.Filters[f.Name] = s
+				return checkParam(s)
+			}},
 			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})
 	}
@@ -46,7 +46,7 @@ func filterParamKeys() []key {
 // values with commas between them.
 func texts(f catalog.Filter) codec {
 	want := "an array of strings such as " + f.Example
-	return codec{want: want, kinds: []nodeKind{anArray}, set: func(v *values, text string) error {
+	return codec{want: want, kinds: []nodeKind{anArray}, zero: func(v *values) { delete(v.filters, f.Name) }, set: func(v *values, text string) error {
 		var all []string
 		if strings.HasPrefix(strings.TrimSpace(text), "[") {
 			if err := json.Unmarshal([]byte(text), &all); err != nil {
@@ -65,32 +65,9 @@ func texts(f catalog.Filter) codec {
 				return err
 			}
 		}
-		v.filters = maps.Clone(v.filters)
-		if v.filters == nil {
-			v.filters = map[string][]string{}
-		}
 		v.filters[f.Name] = all
 		return nil
 	}}
-}
-
-// filterParam returns the place of the name of a filter's parameter. The array is copied with the values.
-func (v *values) filterParam(filter string) *string {
-	for i, f := range catalog.Filters() {
-		if f.Name == filter {
-			return &v.filterParams[i]
-		}
-	}
-	panic("config: no filter " + filter)
-}
-
-// filterParamNames returns the names of the parameters, by the names of their filters.
-func (v *values) filterParamNames() map[string]string {
-	names := map[string]string{}
-	for i, f := range catalog.Filters() {
-		names[f.Name] = v.filterParams[i]
-	}
-	return names
 }
 
 var (

@@ -30,12 +30,12 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 		},
 		{
 			name: "database", in: inWarehouse, standard: written(catalog.DefaultDatabase),
-			value: checked("the name of a database", func(v *values) *string { return &v.database }, checkIdentifier),
+			value: checked("the name of a database", func(v *values) *string { return &v.warehouse.Database }, checkIdentifier),
 			doc:   `The database for all tables and views. Not needed if the dsn names it.`,
 		},
 		{
 			name: "views_database", in: inWarehouse, standard: `""`, example: `"dealhouse_views"`,
-			value: checked("the name of a database", func(v *values) *string { return &v.viewsDatabase },
+			value: checked("the name of a database", func(v *values) *string { return &v.warehouse.ViewsDatabase },
 				checkViewsDatabase),
 			doc: `A second database with only the views, for people and BI tools. Those with parameters are in one more, whose ` +
 				`name ends in _with_parameters. Readers of them need no right on the tables. ` +
@@ -43,28 +43,28 @@ not write a password here: set DEALHOUSE_WAREHOUSE_DSN, or name a file that hold
 		},
 		{
 			name: "cluster", in: inWarehouse, standard: `""`,
-			value: checked("the name of a cluster", func(v *values) *string { return &v.cluster }, checkCluster),
+			value: checked("the name of a cluster", func(v *values) *string { return &v.warehouse.Cluster }, checkCluster),
 			doc: `The cluster, from system.clusters, on whose servers the tables are replicated. Empty:
 a single server, or ClickHouse Cloud, which replicates by itself.`,
 		},
 		{
 			name: "ca_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse-ca.crt"`,
-			value: checked("a file", func(v *values) *string { return &v.caFile }, checkPath),
+			value: checked("a file", func(v *values) *string { return &v.warehouse.CAFile }, checkPath),
 			doc:   `A PEM file with certificate authorities to trust in addition to those of the system, if the dsn uses TLS.`,
 		},
 		{
 			name: "cert_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.crt"`,
-			value: checked("a file", func(v *values) *string { return &v.certFile }, checkPath),
+			value: checked("a file", func(v *values) *string { return &v.warehouse.CertFile }, checkPath),
 			doc:   `The client certificate and its chain, in PEM, for a server that asks for one.`,
 		},
 		{
 			name: "key_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/warehouse.key"`,
-			value: checked("a file", func(v *values) *string { return &v.keyFile }, checkPath),
+			value: checked("a file", func(v *values) *string { return &v.warehouse.KeyFile }, checkPath),
 			doc:   `The private key of cert_file, in PEM.`,
 		},
 		{
 			name: "max_retry_elapsed", in: inWarehouse, standard: written(catalog.DefaultMaxStatementRetry),
-			value: duration(func(v *values) *time.Duration { return &v.maxWarehouseRetry }, 0, 24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.warehouse.MaxRetryElapsed }, 0, 24*time.Hour),
 			doc: `How long a statement is retried while the warehouse cannot run it: a lost connection, too many parts, no
 memory, a full disk. After that the run fails. "0s": no retry.`,
 		},
@@ -75,14 +75,14 @@ func financeKeys() []key {
 	return []key{
 		{
 			name: "overdue_after", in: inFinance, standard: written(catalog.DefaultOverdueAfter),
-			value: duration(func(v *values) *time.Duration { return &v.overdueAfter }, 24*time.Hour,
+			value: duration(func(v *values) *time.Duration { return &v.finance.OverdueAfter }, 24*time.Hour,
 				10*366*24*time.Hour),
 			doc: `How long after its sale a transaction should be in a payout; after that it is reported as overdue. The
 default is 121 days: services pay after 90 days, and the next payout may be a month away.`,
 		},
 		{
 			name: "tolerances", in: inFinance, standard: `""`,
-			value: amounts(func(v *values) *map[string]int64 { return &v.tolerances }),
+			value: amounts(func(v *values) *map[string]int64 { return &v.finance.Tolerances }),
 			doc: `How far a payout may differ from its transactions before somebody must look, by currency, in its
 smallest unit: "EUR=5 USD=5 JPY=1" is 0.05 euros, 0.05 dollars and 1 yen. The absolute values of all differences of a
 payout in a currency are added up. A difference within the tolerance is still shown, and marked.`,
@@ -90,7 +90,7 @@ payout in a currency are added up. A difference within the tolerance is still sh
 		{
 			name: "settlements", in: inFinance, standard: `""`, example: `"bank.receipts"`,
 			value: checked("the name of a table or a view",
-				func(v *values) *string { return &v.settlements }, checkTable),
+				func(v *values) *string { return &v.finance.Settlements }, checkTable),
 			doc: `A table or view of your own in the warehouse with what reached the bank: ` +
 				"`dealhouse settlements import`" +
 				` without
@@ -121,7 +121,7 @@ a file reads it. Its columns are those of the file: see ` + "`dealhouse settleme
 func journalKey(name, standard, about string, field func(*Journal) *string) key {
 	return key{
 		name: name, in: inFinance, standard: `"` + standard + `"`, example: "",
-		value: checked("the code of an account", func(v *values) *string { return field(&v.journal) }, checkCode),
+		value: checked("the code of an account", func(v *values) *string { return field(&v.finance.Journal) }, checkCode),
 		doc:   "The account code of journal lines (`dealhouse journal`) for " + about + ".",
 	}
 }
@@ -133,19 +133,19 @@ func accountKeys() []key {
 	return []key{
 		{
 			name: "name", in: inAccount, required: true, fixed: true, example: `"acme"`,
-			value: checked("the name of the account", func(v *values) *string { return &v.name }, checkAccountName),
+			value: checked("the name of the account", func(v *values) *string { return &v.account.Name }, checkAccountName),
 			doc: `The name of the account in tables, metrics and logs: 1 to 63 of a-z, 0-9, _ and -. A renamed account is
 a new one, and is loaded from the start.`,
 		},
 		{
 			name: "base_url", in: inAccount, required: true, example: `"https://api.example.com"`,
 			value: of("a string: the URL of the API", []nodeKind{aString},
-				func(v *values) *string { return &v.baseURL }, parseBaseURL),
+				func(v *values) *string { return &v.account.BaseURL }, parseBaseURL),
 			doc: `The origin of the API, without /v1 or /v2.`,
 		},
 		{
 			name: "api_key", in: inAccount, required: true, example: `"env:DEALS_API_KEY"`,
-			value: secret(func(v *values) *reference { return &v.apiKey }),
+			value: secret("api_key"),
 			doc: `The API key: "env:NAME" reads an environment variable, "file:PATH" a file, such as
 file:/run/secrets/deals, and "env-file:PATH#NAME" a variable in a file of NAME=value lines. You can change a key in a
 file while the daemon runs: once the service refuses the old one, the file is read again. A changed environment variable
@@ -153,35 +153,35 @@ needs a restart. A key written here directly works too, with a warning.`,
 		},
 		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
-			value: number(func(v *values) *float64 { return &v.requestsPerSecond }, 10_000, false),
+			value: number(func(v *values) *float64 { return &v.account.RequestsPerSecond }, 10_000, false),
 			doc: `The highest number of requests per second for an account, all its streams together. 0.5 is one every two
 seconds.`,
 		},
 		{
 			name: "timeout", in: shared, standard: written(catalog.DefaultTimeout),
-			value: duration(func(v *values) *time.Duration { return &v.timeout }, 100*time.Millisecond, time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.account.Timeout }, 100*time.Millisecond, time.Hour),
 			doc:   `How long one request may take, including its body: 100ms to 1h.`,
 		},
 		{
 			name: "max_body_size", in: shared, standard: writtenSize(catalog.DefaultMaxBodyBytes),
-			value: size(func(v *values) *int64 { return &v.maxBodySize }, 1<<10, 16<<30),
+			value: size(func(v *values) *int64 { return &v.account.MaxBodyBytes }, 1<<10, 16<<30),
 			doc: `The largest response that is read, after decompression: in KiB, MiB, GiB, or bytes. Responses above
 16MiB are read one at a time and may need about twice this much memory; all others together use up to 128MiB.`,
 		},
 		{
 			name: "max_retry_elapsed", in: shared, standard: written(catalog.DefaultMaxRetryElapsed),
-			value: duration(func(v *values) *time.Duration { return &v.maxRetryElapsed }, 0, 24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.account.MaxRetryElapsed }, 0, 24*time.Hour),
 			doc: fmt.Sprintf(`How long one request is retried before its run fails: this long, but at most %d attempts. If nothing
 answers at all, these take about a minute. "0s": no retry.`, catalog.MaxAttempts),
 		},
 		{
 			name: "batch_rows", in: shared, standard: written(catalog.DefaultBatchRows),
-			value: integer(func(v *values) *int64 { return &v.batchRows }, 1, 1_000_000),
+			value: integer(func(v *values) *int { return &v.account.BatchRows }, 1, 1_000_000),
 			doc:   `Rows in one insert into ClickHouse, 1 to 1000000. More is faster and takes more memory.`,
 		},
 		{
 			name: "allow_insecure", in: shared, standard: `false`,
-			value: boolean(func(v *values) *bool { return &v.allowInsecure }),
+			value: boolean(func(v *values) *bool { return &v.account.AllowInsecure }),
 			doc: `Allow http:// in base_url for another machine, which sends the key unencrypted.
 On this machine (localhost, 127.0.0.1, ::1) http:// is always allowed.`,
 		},
@@ -194,24 +194,24 @@ func paramKeys() []key {
 		{
 			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter),
 			example: `"updatedAtGreaterThan"`,
-			value:   checked("a parameter name", func(v *values) *string { return &v.params.UpdatedAfter }, checkParam),
+			value:   checked("a parameter name", func(v *values) *string { return &v.account.Params.UpdatedAfter }, checkParam),
 			doc:     `Transactions changed after a time.`,
 		},
 		{
 			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
 			example: `"updatedAtLessThan"`,
 			value: checked("a parameter name",
-				func(v *values) *string { return &v.params.UpdatedBefore }, checkParam),
+				func(v *values) *string { return &v.account.Params.UpdatedBefore }, checkParam),
 			doc: `Transactions changed before a time.`,
 		},
 		{
 			name: "page", in: inParams, standard: written(catalog.DefaultPage),
-			value: checked("a parameter name", func(v *values) *string { return &v.params.Page }, checkParam),
+			value: checked("a parameter name", func(v *values) *string { return &v.account.Params.Page }, checkParam),
 			doc:   `The next page of ` + streamsThat(nextPaged) + `; takes nextPage.`,
 		},
 		{
 			name: "cursor", in: inParams, standard: written(catalog.DefaultCursor),
-			value: checked("a parameter name", func(v *values) *string { return &v.params.Cursor }, checkParam),
+			value: checked("a parameter name", func(v *values) *string { return &v.account.Params.Cursor }, checkParam),
 			doc:   `The next page of ` + streamsThat(cursored) + `; takes the cursor.`,
 		},
 	}
@@ -222,7 +222,7 @@ func runKeys() []key {
 	return []key{
 		{
 			name: "max_delete_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxDeleteRatio),
-			value: number(func(v *values) *float64 { return &v.maxDeleteRatio }, 1, true),
+			value: number(func(v *values) *float64 { return &v.stream.MaxDeleteRatio }, 1, true),
 			doc: `The share of a stream's rows, 0 to 1, that one run may delete. In a small list it may always delete one row,
 and up to ` + fmt.Sprint(catalog.FewDeletes) + ` if half of the rows stay, unless this is 0. If there are more, or all rows are gone, nothing is
 deleted until a person agrees to it. What is new or changed is loaded all the same, unless none of the loaded
@@ -230,34 +230,34 @@ rows is left: then the list may be that of another service, and nothing is chang
 		},
 		{
 			name: "max_rejected_ratio", in: shared | inStream, standard: written(catalog.DefaultMaxRejectedRatio),
-			value: number(func(v *values) *float64 { return &v.maxRejectedRatio }, 1, true),
+			value: number(func(v *values) *float64 { return &v.stream.MaxRejectedRatio }, 1, true),
 			doc: `The share of the records of a run, 0 to 1, that may be rejected, which means kept in rejected_records and
 not loaded. A run that rejects more stops before it changes anything. A run that reads only changes counts as
 if it had read at least 100 records, so that one bad record among few does not stop it.`,
 		},
 		{
 			name: "run_timeout", in: shared | inStream, standard: written(catalog.DefaultRunTimeout),
-			value: duration(func(v *values) *time.Duration { return &v.runTimeout }, 0, 31*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.stream.RunTimeout }, 0, 31*24*time.Hour),
 			doc: `How long one run of a stream may take before it is stopped and fails. The next run
 continues a walk over all products. Backfills have no such limit. "0s": no limit.`,
 		},
 		{
 			name: "confirm_deletes", in: shared | inStream, of: byID, standard: `false`,
-			value: boolean(func(v *values) *bool { return &v.confirmDeletes }),
+			value: boolean(func(v *values) *bool { return &v.stream.ConfirmDeletes }),
 			doc: `Keep a promotion, coupon or cashback offer that left the list for as long as its own address still
 answers. This costs one request for each missing one, at most 1000 in a run; the rest waits for the next run.
 With false, dealhouse only checks those that may be missing because the list changed while it was read.`,
 		},
 		{
 			name: "delete_after_lists", in: shared | inStream, of: walked, standard: written(catalog.DefaultDeleteAfterLists),
-			value: integer(func(v *values) *int64 { return &v.deleteAfterLists }, 1, 100),
+			value: integer(func(v *values) *int { return &v.stream.DeleteAfterLists }, 1, 100),
 			doc: `How many complete lists in a row, 1 to 100, must lack a product before it is deleted. A product has no
 id to ask for, and a list that changes while it is read may leave out an existing one. A list of a single
 page cannot change meanwhile: one is enough.`,
 		},
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
-			value: duration(func(v *values) *time.Duration { return &v.overlap }, catalog.MinOverlap, 31*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.stream.Overlap }, catalog.MinOverlap, 31*24*time.Hour),
 			doc: `How far before the newest loaded change the next run starts to read, at least "` +
 				short(catalog.MinOverlap) +
 				`". It
@@ -266,20 +266,20 @@ catches rows that changed while they were read. A change that is read twice is l
 		{
 			name: "reference_limit", in: shared | inStream, of: (*catalog.Stream).NamesDeals,
 			standard: written(catalog.DefaultReferenceLimit),
-			value:    integer(func(v *values) *int64 { return &v.referenceLimit }, 0, 10_000),
+			value:    integer(func(v *values) *int { return &v.stream.ReferenceLimit }, 0, 10_000),
 			doc: `Transactions may refer to promotions, coupons and cashback offers that are in no list. After each run of
 transactions, up to this many of them are requested one by one. 0: none.`,
 		},
 		{
 			name: "reference_retry", in: shared | inStream, of: (*catalog.Stream).NamesDeals,
 			standard: written(catalog.DefaultReferenceRetry),
-			value:    duration(func(v *values) *time.Duration { return &v.referenceRetry }, 0, 366*24*time.Hour),
+			value:    duration(func(v *values) *time.Duration { return &v.stream.ReferenceRetry }, 0, 366*24*time.Hour),
 			doc: `How long to wait before such a deal is requested again if the service did not know it. "0s": after each
 run.`,
 		},
 		{
 			name: "resume_within", in: shared | inStream, of: walked, standard: written(catalog.DefaultResumeWithin),
-			value: duration(func(v *values) *time.Duration { return &v.resumeWithin }, 0, 31*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.stream.ResumeWithin }, 0, 31*24*time.Hour),
 			doc: `How old an interrupted walk over all products may be to be continued. An older one starts over. "0s":
 always start over.`,
 		},
@@ -288,10 +288,10 @@ always start over.`,
 
 // streamKeys are the settings of a stream alone.
 func streamKeys() []key {
-	ownKey := secret(func(v *values) *reference { return &v.apiKey })
+	ownKey := secret("api_key")
 	list := []key{{
 		name: "enabled", in: inStream, standard: `true`,
-		value: boolean(func(v *values) *bool { return &v.enabled }),
+		value: boolean(func(v *values) *bool { return &v.stream.Enabled }),
 		doc:   `Load the stream. With false, the rows that were loaded before stay.`,
 	}}
 	for _, described := range catalog.All() {
@@ -301,7 +301,7 @@ func streamKeys() []key {
 	return append(list,
 		key{
 			name: "initial_from", in: inStream, of: incremental, example: `"2024-01-01T00:00:00Z"`,
-			value: moment(func(v *values) *time.Time { return &v.initialFrom }),
+			value: moment(func(v *values) *time.Time { return &v.stream.InitialFrom }),
 			doc: `The updatedAt, in RFC 3339, from which the first run reads, in parallel windows. Without it, the first
 run reads everything as one list; so does "sync transactions --full" at any time.`,
 		},
@@ -321,14 +321,14 @@ func schedules(s *catalog.Stream) []key {
 	//nolint:dupword // the fields of a schedule in their order: the day of the month, the month
 	list := []key{{
 		name: "schedule", in: inStream, of: of, standard: written(s.Schedule),
-		value: checked("a schedule", func(v *values) *string { return &v.schedule }, checkSchedule),
+		value: checked("a schedule", func(v *values) *string { return &v.stream.Schedule }, checkSchedule),
 		doc: `When the daemon loads the stream: minute, hour, day of month, month, day of week; or "@every 10m".
 "CRON_TZ=Europe/Paris 30 4 * * *" sets a time zone; otherwise time_zone of [daemon] applies. "": only by hand.`,
 	}}
 	if s.Resync != "" {
 		list = append(list, key{
 			name: "resync", in: inStream, of: of, standard: written(s.Resync),
-			value: checked("a schedule", func(v *values) *string { return &v.resync }, checkSchedule),
+			value: checked("a schedule", func(v *values) *string { return &v.stream.Resync }, checkSchedule),
 			doc: `When the daemon reads all transactions again, to find those that vanished at the service. Written like
 schedule. "": never.`,
 		})

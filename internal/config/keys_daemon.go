@@ -6,68 +6,67 @@ func daemonKeys() []key {
 	return []key{
 		{
 			name: "listen", in: inDaemon, standard: `"127.0.0.1:9464"`,
-			value: checked("host:port", func(v *values) *string { return &v.listen }, checkListen),
+			value: checked("host:port", func(v *values) *string { return &v.daemon.Listen }, checkListen),
 			doc:   `Host and port of metrics, health checks and the status page. ":9464" listens on every interface.`,
 		},
 		{
 			name: "user", in: inDaemon, standard: `""`, example: `"ops"`,
-			value: checked("a user name", func(v *values) *string { return &v.user }, checkUser),
+			value: checked("a user name", func(v *values) *string { return &v.daemon.User }, checkUser),
 			doc:   `The user name for HTTP basic authentication. "": everyone who can reach the port may read.`,
 		},
 		{
 			name: "password", in: inDaemon, example: `"env:DAEMON_PASSWORD"`,
-			value: of(`a string: "env:NAME", "file:PATH" or the password itself`, []nodeKind{aString},
-				func(v *values) *reference { return &v.password }, parseReference),
+			value: secretOr("password", "the password"),
 			doc: `The password of that user, written like an api_key. Only ` + "`dealhouse run`" + ` and ` +
 				"`dealhouse check`" + ` need it.`,
 		},
 		{
 			name: "public_url", in: inDaemon, standard: `""`, example: `"https://deals.example.com"`,
-			value: checked("a URL", func(v *values) *string { return &v.publicURL }, checkPublicURL),
+			value: checked("a URL", func(v *values) *string { return &v.daemon.PublicURL }, checkPublicURL),
 			doc: `Where people open the status page: with it, notifications have links to its pages, also those of
 ` + "`dealhouse sync`" + `.`,
 		},
 		{
 			name: "tls_cert", in: inDaemon, standard: `""`, example: `"/etc/dealhouse/tls.crt"`,
-			value: checked("the path of a file", func(v *values) *string { return &v.tlsCert }, checkPath),
+			value: checked("the path of a file", func(v *values) *string { return &v.daemon.TLSCert }, checkPath),
 			doc:   `The certificate and its chain, in PEM. With it, the port uses HTTPS. "": HTTP.`,
 		},
 		{
 			name: "tls_key", in: inDaemon, standard: `""`, example: `"/etc/dealhouse/tls.key"`,
-			value: checked("the path of a file", func(v *values) *string { return &v.tlsKey }, checkPath),
+			value: checked("the path of a file", func(v *values) *string { return &v.daemon.TLSKey }, checkPath),
 			doc:   `The private key of that certificate, in PEM.`,
 		},
 		{
 			name: "pprof", in: inDaemon, standard: `false`,
-			value: boolean(func(v *values) *bool { return &v.pprof }),
+			value: boolean(func(v *values) *bool { return &v.daemon.Pprof }),
 			doc:   `Serve profiles of the process at /debug/pprof/, to this machine only.`,
 		},
 		{
 			name: "time_zone", in: inDaemon, standard: `"UTC"`,
-			value: checked("a time zone", func(v *values) *string { return &v.timeZone }, checkTimeZone),
+			value: checked("a time zone", func(v *values) *string { return &v.daemon.TimeZone }, checkTimeZone),
 			doc:   `The time zone of schedules that do not name one: "Europe/Paris", or "Local" for that of the machine.`,
 		},
 		{
 			name: "jitter", in: inDaemon, standard: `"10s"`,
-			value: duration(func(v *values) *time.Duration { return &v.jitter }, 0, time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.daemon.Jitter }, 0, time.Hour),
 			doc: `The longest delay of a run after its scheduled time, so that many accounts do not start at once. Each
 stream has its own delay, which is always the same. "0s": none.`,
 		},
 		{
 			name: "max_runs", in: inDaemon, standard: `32`,
-			value: integer(func(v *values) *int64 { return &v.maxRuns }, 1, 1000),
+			value: integer(func(v *values) *int { return &v.daemon.MaxRuns }, 1, 1000),
 			doc: `The most streams that are loaded at once, also by ` + "`dealhouse sync`" + `; the others wait. Each takes about 2 MiB
 of memory, and a connection to the API. Streams such as products, which are read for hours, take at most half.`,
 		},
 		{
 			name: "grace", in: inDaemon, standard: `"10s"`,
-			value: duration(func(v *values) *time.Duration { return &v.grace }, 0, time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.daemon.Grace }, 0, time.Hour),
 			doc: `How long running loads may continue after SIGTERM before they are stopped. A run that is publishing
 needs up to 20s more: the supervisor of the daemon must wait longer than both together.`,
 		},
 		{
 			name: "retry", in: inDaemon, standard: `"1m 2m 5m 15m 30m"`,
-			value: durations(func(v *values) *[]time.Duration { return &v.retry }, time.Second, 24*time.Hour),
+			value: durations(func(v *values) *[]time.Duration { return &v.daemon.Retry }, time.Second, 24*time.Hour),
 			doc: `How long a stream waits after a failed run before it is tried again: after the first failure, the second, and
 so on; the last value repeats. Its next scheduled time counts if that is sooner. Failures that only a person can
 mend, such as a refused key, use the last value at once. A run that a guard stopped is not tried again. "": streams

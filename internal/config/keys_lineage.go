@@ -55,12 +55,12 @@ OPENLINEAGE_ENDPOINT; without them, nowhere.`,
 		},
 		{
 			name: "api_key", in: inLineage, example: `"env:LINEAGE_KEY"`,
-			value: secret(func(v *values) *reference { return &v.lineageKey }),
+			value: secret("api_key"),
 			doc:   `The key of the receiver, written like the api_key of an account. Without it, OPENLINEAGE_API_KEY.`,
 		},
 		{
 			name: "namespace", in: inLineage, standard: `""`, example: `"shop-warehouse"`,
-			value: checked("a name", func(v *values) *string { return &v.lineageNamespace }, checkPath),
+			value: checked("a name", func(v *values) *string { return &v.lineage.Namespace }, checkPath),
 			doc:   `The namespace of the jobs. "": the variable OPENLINEAGE_NAMESPACE; without it, dealhouse.`,
 		},
 	}
@@ -93,7 +93,7 @@ func parseLineageTarget(text string) (lineageTarget, error) {
 // lineage returns what the table says. What the table leaves out is taken from the variables that all such
 // programs have.
 func (l *reader) lineage(v *values) Lineage {
-	out := Lineage{Namespace: v.lineageNamespace}
+	out := Lineage{Namespace: v.lineage.Namespace}
 	target, at := v.lineageTo, v.at["to"]
 	if text := l.env[envLineageURL]; target == (lineageTarget{}) && text != "" {
 		var err error
@@ -131,19 +131,9 @@ func (l *reader) lineage(v *values) Lineage {
 }
 
 func (l *reader) lineageKey(v *values) Secret {
-	if v.lineageKey == (reference{}) {
+	if _, given := v.secrets["api_key"]; !given {
 		return NewSecret(l.env[envLineageKey])
 	}
-	at := v.at["api_key"]
-	if v.lineageKey.scheme == "" && at.env == "" {
-		l.warn(at, "the key of [lineage] is written in the file: use env:NAME or file:PATH instead")
-	}
-	key, loose, err := v.lineageKey.resolve(l.env, l.read)
-	if err != nil {
-		l.problem(at, "api_key: %s", err)
-	}
-	if loose {
-		l.warn(at, "api_key: every user of this machine can read %s (chmod 600)", v.lineageKey.place())
-	}
-	return key
+	l.warnLiteral(v, "api_key", "the key of [lineage]", "")
+	return l.secret(v, "api_key", "", true)
 }

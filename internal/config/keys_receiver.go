@@ -11,46 +11,34 @@ import (
 	"dealhouse/internal/receiver"
 )
 
-// receiverValues are the keys of a [[receiver]].
-type receiverValues struct {
-	form                      string
-	url, token, password      reference
-	server, tls, user         string
-	from, to                  string
-	events, accounts, streams []string
-	after                     int64
-	template                  string
-	allowInsecure             bool
-}
-
 func receiverKeys() []key {
 	return slices.Concat([]key{
 		{
 			name: "name", in: inReceiver, required: true, fixed: true, example: `"ops"`,
-			value: checked("the name of the receiver", func(v *values) *string { return &v.name }, checkAccountName),
+			value: checked("the name of the receiver", func(v *values) *string { return &v.receiver.Name }, checkAccountName),
 			doc: `The name of the receiver in tables, metrics and logs: 1 to 63 of a-z, 0-9, _ and -. A renamed receiver is a
 new one, and gets messages about all current problems.`,
 		},
 		{
 			name: "form", in: inReceiver, required: true, example: `"slack"`,
-			value: checked("a form", func(v *values) *string { return &v.receiver.form }, oneOf(receiver.FormNames())),
+			value: checked("a form", func(v *values) *string { return &v.receiver.Form }, oneOf(receiver.FormNames())),
 			doc: `"json": a webhook that takes a JSON object; "slack" and "teams": their incoming webhooks; "mail"; "ping": a
 dead man's switch, such as healthchecks.io, which hears of each sync, and once a minute from the daemon.`,
 		},
 		{
 			name: "url", in: inReceiver, example: `"env:OPS_WEBHOOK"`,
-			value: secret(func(v *values) *reference { return &v.receiver.url }),
+			value: secret("url"),
 			doc:   `The URL, for all forms except mail. It is a secret: "env:NAME" reads an environment variable, "file:PATH" a file.`,
 		},
 		{
 			name: "token", in: inReceiver, example: `"env:OPS_TOKEN"`,
-			value: secret(func(v *values) *reference { return &v.receiver.token }),
+			value: secret("token"),
 			doc:   `Sent as "Authorization: Bearer", for json and ping. Written like url.`,
 		},
 	}, mailKeys(), []key{
 		{
 			name: "events", in: inReceiver, standard: `""`, example: `"failing guarded recovered"`,
-			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.events },
+			value: wordsOf("events with spaces between", func(v *values) *[]string { return &v.receiver.Events },
 				slices.Concat(receiver.Events(), receiver.Signals())),
 			doc: `The events to send, separated by spaces. "": all. "failing": runs of a stream fail; "guarded": a guard stopped
 a run, and a person must look; "stale": the last success is older than the schedule allows; "recovered": one of these is
@@ -60,30 +48,30 @@ or no longer sends one that it used to send; "warehouse": the warehouse does not
 		{
 			name: "accounts", in: inReceiver, standard: `""`, example: `"acme globex"`,
 			value: wordsOf("accounts with spaces between",
-				func(v *values) *[]string { return &v.receiver.accounts }, nil),
+				func(v *values) *[]string { return &v.receiver.Accounts }, nil),
 			doc: `Send only events of these accounts, separated by spaces. "": all.`,
 		},
 		{
 			name: "streams", in: inReceiver, standard: `""`,
 			example: strconv.Quote(strings.Join([]string{catalog.Transactions().Name, catalog.Payouts().Name}, " ")),
-			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.streams },
+			value: wordsOf("streams with spaces between", func(v *values) *[]string { return &v.receiver.Streams },
 				catalog.Names()),
 			doc: `Send only events of these streams, separated by spaces. "": all. Findings about payouts belong to no stream.`,
 		},
 		{
 			name: "after", in: inReceiver, standard: `1`,
-			value: integer(func(v *values) *int64 { return &v.receiver.after }, 1, 1000),
+			value: integer(func(v *values) *int { return &v.receiver.After }, 1, 1000),
 			doc:   `How many runs of a stream must fail in a row before "failing" is sent.`,
 		},
 		{
 			name: "template", in: inReceiver, standard: `""`, example: `"{{.Title}}: {{.Text}}"`,
-			value: checked("a text/template", func(v *values) *string { return &v.receiver.template }, checkTemplate),
+			value: checked("a text/template", func(v *values) *string { return &v.receiver.Template }, checkTemplate),
 			doc: `The message, as a Go text/template with the fields ID, Receiver, Event, Account, Streams, Title, Text, Link, At
 and Attempt. For json it is the whole body: write {{json .Title}}. "": the built-in message.`,
 		},
 		{
 			name: "allow_insecure", in: inReceiver, standard: `false`,
-			value: boolean(func(v *values) *bool { return &v.receiver.allowInsecure }),
+			value: boolean(func(v *values) *bool { return &v.receiver.AllowInsecure }),
 			doc:   `Allow unencrypted messages to another machine: a url with http://, or mail with tls = "none".`,
 		},
 	})
@@ -93,33 +81,33 @@ func mailKeys() []key {
 	return []key{
 		{
 			name: "server", in: inReceiver, standard: `""`, example: `"smtp.example.com:587"`,
-			value: checked("host:port", func(v *values) *string { return &v.receiver.server }, checkMailServer),
+			value: checked("host:port", func(v *values) *string { return &v.receiver.Server }, checkMailServer),
 			doc:   `The mail server and its port.`,
 		},
 		{
 			name: "tls", in: inReceiver, standard: `"starttls"`,
-			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.tls },
+			value: checked("how it is encrypted", func(v *values) *string { return &v.receiver.TLS },
 				oneOf(receiver.TLSWays())),
 			doc: `"starttls" for port 587, "tls" (from the first byte) for port 465, or "none".`,
 		},
 		{
 			name: "user", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
-			value: checked("a user name", func(v *values) *string { return &v.receiver.user }, checkUser),
+			value: checked("a user name", func(v *values) *string { return &v.receiver.User }, checkUser),
 			doc:   `The user name on the mail server. "": it asks for none.`,
 		},
 		{
 			name: "password", in: inReceiver, example: `"env:MAIL_PASSWORD"`,
-			value: secret(func(v *values) *reference { return &v.receiver.password }),
+			value: secret("password"),
 			doc:   `The password of that user, written like url.`,
 		},
 		{
 			name: "from", in: inReceiver, standard: `""`, example: `"dealhouse@example.com"`,
-			value: checked("a mail address", func(v *values) *string { return &v.receiver.from }, checkSender),
+			value: checked("a mail address", func(v *values) *string { return &v.receiver.From }, checkSender),
 			doc:   `The sender.`,
 		},
 		{
 			name: "to", in: inReceiver, standard: `""`, example: `"ops@example.com, finance@example.com"`,
-			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.to },
+			value: checked("mail addresses with commas between", func(v *values) *string { return &v.receiver.To },
 				checkRecipients),
 			doc: `The recipients, separated by commas.`,
 		},
@@ -187,99 +175,57 @@ func checkTemplate(s string) error {
 	return nil
 }
 
-// receivers makes the receivers, and checks what no key can check alone.
-func (l *reader) receivers(top *scope, accounts []Account) (all []Receiver) {
-	seen := map[string]position{}
-	for _, s := range top.find("receiver") {
-		name := s.values.name
-		if first, twice := seen[name]; twice && name != "" {
-			l.problem(s.values.at["name"], "a second receiver %q; the first is at %s", name, first)
-		}
-		seen[name] = s.values.at["name"]
-		all = append(all, l.receiver(s, accounts))
-	}
-	return all
-}
-
 func (l *reader) receiver(s *scope, accounts []Account) Receiver {
-	v, r := s.values, s.values.receiver
-	out := Receiver{
-		Name: v.name, Form: r.form, Server: r.server, TLS: r.tls, User: r.user, From: r.from, To: r.to,
-		Events: r.events, Accounts: r.accounts, Streams: r.streams, After: int(r.after), Template: r.template,
-		AllowInsecure: r.allowInsecure,
-	}
+	v, out := s.values, s.values.receiver
 	l.fitsForm(s)
-	for _, account := range r.accounts {
+	for _, account := range out.Accounts {
 		if !slices.ContainsFunc(accounts, func(a Account) bool { return a.Name == account }) && len(accounts) > 0 {
-			l.problem(v.at["accounts"], "receiver %q: there is no account %s", v.name, quote(account))
+			l.problem(v.at["accounts"], "receiver %q: there is no account %s", out.Name, quote(account))
 		}
 	}
-	for _, secret := range []struct {
-		key  string
-		from reference
-		to   *Secret
-	}{{"url", r.url, &out.URL}, {"token", r.token, &out.Token}, {"password", r.password, &out.Password}} {
-		*secret.to = l.receiverSecret(v, secret.key, secret.from)
+	for key, to := range map[string]*Secret{"url": &out.URL, "token": &out.Token, "password": &out.Password} {
+		who := fmt.Sprintf("receiver %q: ", out.Name)
+		l.warnLiteral(v, key, who+key, "")
+		*to = l.secret(v, key, who, l.src.NeedAccounts || l.src.NeedReceivers)
 	}
 	if at, ok := v.at["url"]; ok && out.URL.Resolved() {
 		// Its error does not show the URL (config-3).
-		if _, err := receiver.ParseURL(out.URL.Reveal(), r.allowInsecure); err != nil {
-			l.problem(at, "receiver %q: url %s", v.name, err)
+		if _, err := receiver.ParseURL(out.URL.Reveal(), out.AllowInsecure); err != nil {
+			l.problem(at, "receiver %q: url %s", out.Name, err)
 		}
 	}
-	if host, err := receiver.ParseServer(r.server); err == nil {
-		if err := receiver.CheckTLS(r.tls, host, r.allowInsecure); err != nil {
-			l.problem(v.at["tls"], "receiver %q: tls %s", v.name, err)
+	if host, err := receiver.ParseServer(out.Server); err == nil {
+		if err := receiver.CheckTLS(out.TLS, host, out.AllowInsecure); err != nil {
+			l.problem(v.at["tls"], "receiver %q: tls %s", out.Name, err)
 		}
 	}
 	return out
 }
 
-// receiverSecret fetches a secret of a receiver when the command needs it.
-func (l *reader) receiverSecret(v *values, key string, from reference) Secret {
-	if from == (reference{}) {
-		return Secret{}
-	}
-	at := v.at[key]
-	if from.scheme == "" && at.env == "" {
-		l.warn(at, "receiver %q: %s is written in the file: use env:NAME or file:PATH instead", v.name, key)
-	}
-	if !l.src.NeedAccounts && !l.src.NeedReceivers {
-		return Secret{}
-	}
-	secret, loose, err := from.resolve(l.env, l.read)
-	if err != nil {
-		l.problem(at, "receiver %q: %s: %s", v.name, key, err)
-	}
-	if loose {
-		l.warn(at, "receiver %q: %s: every user of this machine can read %s (chmod 600)", v.name, key, from.place())
-	}
-	return secret
-}
-
 // fitsForm reports keys that the form of a receiver has no use for, and keys that it needs and that are missing.
 func (l *reader) fitsForm(s *scope) {
 	v, r := s.values, s.values.receiver
-	form, known := receiver.Find(r.form)
+	_, password := v.secrets["password"]
+	form, known := receiver.Find(r.Form)
 	if !known {
 		return // it is reported as missing, or as unknown
 	}
 	for _, name := range form.Needs {
 		if !v.has(name) {
-			l.problem(s.at, "receiver %q lacks %s, which the form %s needs", v.name, name, r.form)
+			l.problem(s.at, "receiver %q lacks %s, which the form %s needs", r.Name, name, r.Form)
 		}
 	}
 	for _, name := range form.Useless() {
 		if at, set := v.at[name]; set {
-			l.problem(at, "receiver %q: %s has no meaning for the form %s", v.name, name, r.form)
+			l.problem(at, "receiver %q: %s has no meaning for the form %s", r.Name, name, r.Form)
 		}
 	}
-	if err := receiver.CheckLogin(r.user != "", r.password != reference{}); err != nil {
-		l.problem(s.at, "receiver %q: %s", v.name, err)
+	if err := receiver.CheckLogin(r.User != "", password); err != nil {
+		l.problem(s.at, "receiver %q: %s", r.Name, err)
 	}
-	for _, event := range r.events {
+	for _, event := range r.Events {
 		if !slices.Contains(form.Events, event) {
-			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", v.name, r.form,
+			l.problem(v.at["events"], "receiver %q: the form %s knows the events %s; %s is none", r.Name, r.Form,
 				joined(form.Events, "and"), quote(event))
 		}
 	}

@@ -133,7 +133,7 @@ func (l *reader) readAll() *Config {
 	}
 	environment := overrides{findings: l.findings, env: l.env, known: l.src.KnownEnv}
 	environment.apply(root)
-	top := walker{l.findings}.walk(nil, root, schema(), 0, &values{at: map[string]position{}})
+	top := walker{l.findings}.walk(nil, root, schema(), 0, newValues())
 	config := l.build(top)
 	if l.only != nil && len(l.problems) > 0 {
 		return nil

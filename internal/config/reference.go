@@ -29,9 +29,21 @@ var (
 )
 
 // secret is the codec of a key that may hold a secret. None of its errors shows the text (config-3).
-func secret(field func(*values) *reference) codec {
-	want := `a string: "env:NAME", "file:PATH", "env-file:PATH#NAME" or the key itself`
-	return of(want, []nodeKind{aString}, field, parseReference)
+func secret(name string) codec { return secretOr(name, "the key") }
+
+func secretOr(name, what string) codec {
+	return codec{
+		want:  `a string: "env:NAME", "file:PATH", "env-file:PATH#NAME" or ` + what + ` itself`,
+		kinds: []nodeKind{aString},
+		set: func(v *values, text string) error {
+			r, err := parseReference(text)
+			if err == nil {
+				v.secrets[name] = r
+			}
+			return err
+		},
+		zero: func(v *values) { delete(v.secrets, name) },
+	}
 }
 
 func parseReference(text string) (reference, error) {

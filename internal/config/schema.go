@@ -1,10 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"dealhouse/internal/catalog"
 )
@@ -134,79 +134,42 @@ func names(list []key) []string {
 	return all
 }
 
-// values has the values of the keys of a table, including those that it inherits from the tables above it.
+// values has the values of the keys of a table, including those that it inherits from the tables above it. Each key
+// says where in it its value goes (keys.go).
 type values struct {
-	dsn                     dataSource
-	database, viewsDatabase string
-	cluster                 string
-
-	caFile, certFile, keyFile string
-
-	listen          string
-	user            string
-	password        reference
-	tlsCert, tlsKey string
-	pprof           bool
-	publicURL       string
-	maxRuns         int64
-	timeZone        string
-	jitter          time.Duration
-	grace           time.Duration
-	retry           []time.Duration
-
-	lineageTo        lineageTarget
-	lineageKey       reference
-	lineageNamespace string
-
-	overdueAfter time.Duration
-	tolerances   map[string]int64
-	settlements  string
-	journal      Journal
-
+	dsn       dataSource
+	warehouse Warehouse
+	daemon    Daemon
+	lineageTo lineageTarget
+	lineage   Lineage
+	finance   Finance
 	retention Retention
+	account   Account
+	stream    Stream
+	receiver  Receiver
 
-	maxWarehouseRetry time.Duration
-
-	requestsPerSecond float64
-	timeout           time.Duration
-	maxBodySize       int64
-	maxRetryElapsed   time.Duration
-	batchRows         int64
-	allowInsecure     bool
-	overlap           time.Duration
-	maxDeleteRatio    float64
-	maxRejectedRatio  float64
-	confirmDeletes    bool
-	deleteAfterLists  int64
-	resumeWithin      time.Duration
-	referenceLimit    int64
-	referenceRetry    time.Duration
-	runTimeout        time.Duration
-
-	receiver receiverValues
-
-	name    string
-	baseURL string
-	apiKey  reference
-	params  Params
-
-	filterParams [4]string           // in the order of catalog.Filters
-	filters      map[string][]string // values by the name of the filter; replaced as a whole
-
-	enabled     bool
-	schedule    string
-	resync      string
-	initialFrom time.Time
+	secrets map[string]reference // by the name of the key
+	filters map[string][]string  // values by the name of the filter
 
 	// at holds the position of each key that was set, even to an invalid value. A key that is absent has its default.
 	at map[string]position
 }
 
+func newValues() *values {
+	return &values{secrets: map[string]reference{}, filters: map[string][]string{}, at: map[string]position{},
+		account: Account{Params: Params{Filters: map[string]string{}}}}
+}
+
+// inherit returns a copy that shares nothing which a key changes.
 func (v *values) inherit() *values {
 	c := *v
-	c.at = maps.Clone(v.at)
+	c.at, c.secrets, c.filters = maps.Clone(v.at), maps.Clone(v.secrets), maps.Clone(v.filters)
+	c.account.Params.Filters = maps.Clone(v.account.Params.Filters)
 	return &c
 }
+
+// ownName is the name of an account or a receiver.
+func (v *values) ownName() string { return cmp.Or(v.receiver.Name, v.account.Name) }
 
 func (v *values) has(name string) bool {
 	_, ok := v.at[name]

@@ -34,7 +34,7 @@ func (w walker) walk(path []string, n *node, s section, above where, v *values) 
 		v = v.inherit()
 	}
 	if s.fresh {
-		v = &values{at: map[string]position{}}
+		v = newValues()
 	}
 	for _, k := range keysIn(s) {
 		// Values of the tables above are inherited.
@@ -171,8 +171,8 @@ func inAnotherTable(name string) string {
 // missing reports a required key that is absent, at the head of its table.
 func (w walker) missing(n *node, s section, v *values, k key) {
 	who := s.name
-	if v.name != "" {
-		who = fmt.Sprintf("%s %q", s.name, v.name)
+	if name := v.ownName(); name != "" {
+		who = fmt.Sprintf("%s %q", s.name, name)
 	}
 	hint := ""
 	if k.example != "" {
