@@ -9,7 +9,7 @@
 // How a configuration is read:
 //
 //	file -> tree (tree.go) <- environment (env.go)
-//	tree -> walk by the schema (walk.go) -> values -> build (build.go) -> Config
+//	tree -> walk by the schema (schema.go) -> values -> build (build.go) -> Config
 //
 // # Invariants
 //

@@ -121,3 +121,41 @@ func (e *exampleWriter) comment(text string) {
 	}
 	flush()
 }
+
+// The texts of config.example.toml that belong to no single key. A line that begins with two spaces is kept as it is;
+// the rest is wrapped.
+const (
+	docHeader = `The configuration of dealhouse. Copy it to dealhouse.toml, fill in the account, and run ` +
+		"`dealhouse check`" + `.
+
+Lines that are commented out show the default, unless their comment says otherwise: remove the # to change it. Unknown keys are errors, and all mistakes are reported at once, with their lines.
+
+The file is the one that --config names, else the one that DEALHOUSE_CONFIG names, else dealhouse.toml in the current directory. Relative paths are relative to the current directory.
+
+An environment variable overrides any key: DEALHOUSE_ and the path of the key, in capitals, with _ for dots and dashes. An empty variable counts as not set; an unknown one is an error.
+  [warehouse] dsn                                  DEALHOUSE_WAREHOUSE_DSN
+  [defaults] timeout                               DEALHOUSE_DEFAULTS_TIMEOUT
+  [[account]] "acme": api_key                      DEALHOUSE_ACCOUNT_ACME_API_KEY
+  "acme" [account.streams.payouts] api_key         DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY
+If the file has no account, DEALHOUSE_BASE_URL and DEALHOUSE_API_KEY define one. Its name is DEALHOUSE_ACCOUNT, or "default".
+
+Durations are a number with its unit, in quotes: "500ms", "30s", "10m", "24h".`
+
+	docWarehouse = `Where the data goes.`
+
+	docDaemon = "The long-running worker, `dealhouse run`."
+
+	docLineage = "OpenLineage events of runs, for data catalogs such as Marquez or DataHub. Off by default."
+
+	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
+
+	docDefaults = `Settings for all accounts. Each can be overridden for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`
+
+	docAccount = `One account: one API key, and so one organization. Repeat this table and the tables below it for each further account.`
+
+	docParams = `Names of query parameters, which differ from service to service. The two filled in below are those of one known live service. Remove the # if yours uses them too, or write what its documentation says. A wrong name for a date costs speed or, if the service refuses what it does not know, lets runs fail: dealhouse check tells.`
+
+	docReceiver = "Who gets notifications: one message for each problem that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are accepted. `dealhouse notify test` sends a test message; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
+
+	docStreams = `The streams. Leave a table out to load its stream with the defaults.`
+)

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -173,4 +174,159 @@ func (d *pager) flush(last bool) error {
 	case <-d.staging.Done():
 		return context.Cause(d.staging)
 	}
+}
+
+// tally counts what decoding adds to a batch. The record belongs to the decoder while that is running.
+func (r *run) tally(b *decode.Batch, decode func() error) error {
+	records, rows, rejects, noise := b.Records, b.Len(), len(b.Rejects), b.Noise
+	if err := decode(); err != nil {
+		return fmt.Errorf("account %s: %w", r.Account, err)
+	}
+	t := &r.record.Totals
+	t.Read += uint64(b.Records - records)
+	t.Staged += uint64(b.Len() - rows)
+	t.Unloadable += uint64(b.Records - records - (b.Len() - rows))
+	t.Rejected += uint64(len(b.Rejects) - rejects)
+	t.Noise += uint64(b.Noise - noise)
+	return nil
+}
+
+// stage writes rows in one insert, and keeps what cannot be loaded: what the decoder left out, and what the warehouse
+// refuses.
+func (r *run) stage(ctx context.Context, batches ...*decode.Batch) error {
+	r.batches++
+	refused, err := r.insert(ctx, r.batches, batches...)
+	if err != nil {
+		return err
+	}
+	return r.keep(ctx, refused, batches...)
+}
+
+// insert writes rows in one insert, and returns those that the warehouse refuses. Several inserts of a run
+// may be under way at once.
+func (r *run) insert(ctx context.Context, number int, batches ...*decode.Batch) ([]decode.Reject, error) {
+	refused, err := r.writer().Stage(ctx, number, batches...)
+	if poisoned, is := errors.AsType[*warehouse.RefusedError](err); is {
+		return nil, &GuardError{Account: r.Account, Stream: r.Stream.Name, Guard: GuardRejects, Reason: poisoned.Error(),
+			Advice: "nothing was changed; look at the constraints and the columns of " + poisoned.Table}
+	}
+	return refused, err
+}
+
+// keep stores the rejects of batches that are inserted. It is called in the order of the batches.
+func (r *run) keep(ctx context.Context, refused []decode.Reject, batches ...*decode.Batch) error {
+	r.refused.add(refused)
+	if r.session.job.DryRun {
+		return nil
+	}
+	for _, b := range batches {
+		refused = append(refused, b.Rejects...)
+	}
+	return r.writer().Reject(ctx, refused)
+}
+
+// countRefused moves the count of what the warehouse refused to the record, once no other goroutine uses that.
+func (r *run) countRefused() { r.record.Totals, r.refused = r.refused.of(r.record.Totals), refused{} }
+
+// refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
+// that reads.
+type refused struct{ records, all uint64 }
+
+func (n *refused) add(rejects []decode.Reject) {
+	n.all += uint64(len(rejects))
+	for _, x := range rejects {
+		if x.Field == "" {
+			n.records++
+		}
+	}
+}
+
+// of returns the totals of the decoder, corrected by what the warehouse refused.
+func (n refused) of(t warehouse.Totals) warehouse.Totals {
+	t.Staged -= n.records
+	t.Unloadable += n.records
+	t.Rejected += n.all
+	return t
+}
+
+// insertsAtOnce is how many batches of a list are inserted at once. A single insert leaves cores idle, because its data
+// is sent, parsed, sorted and written in turn. More than two would only need more memory.
+const insertsAtOnce = 2
+
+// inserts returns how many batches may be inserted at once.
+func (r *pageReader) inserts() int {
+	if r.insert == nil {
+		return 1
+	}
+	return insertsAtOnce
+}
+
+// insertion is a batch whose insert is under way.
+type insertion struct {
+	filled
+	err  error         // of the insert, once it is done
+	done chan struct{} // closed then
+}
+
+// stageBatches stages batches until there are no more. Their inserts run side by side, and may end in any order. But
+// r.stage is called in the order of the batches: when it is called for a batch, all batches before that are inserted
+// too. After an error no other insert starts, and stageBatches waits for those under way.
+func (r *pageReader) stageBatches(ctx context.Context, full <-chan filled, empty chan<- *decode.Batch) error {
+	var queue []*insertion // the oldest first
+	defer func() {
+		for _, x := range queue {
+			<-x.done
+		}
+	}()
+	for full != nil || len(queue) > 0 {
+		var next <-chan filled // nil while there are enough inserts
+		var oldest <-chan struct{}
+		if len(queue) < r.inserts() {
+			next = full
+		}
+		if len(queue) > 0 {
+			oldest = queue[0].done
+		}
+		select {
+		case f, more := <-next:
+			if !more {
+				full = nil
+				continue
+			}
+			queue = append(queue, r.start(ctx, f))
+		case <-oldest:
+			f, err := queue[0].filled, queue[0].err
+			queue = queue[1:]
+			if err == nil {
+				err = r.stage(ctx, f)
+			}
+			if err != nil {
+				return err
+			}
+			if !f.last { // the last batch is not needed again, and may be kept
+				f.batch.Reset()
+				empty <- f.batch
+			}
+		}
+	}
+	return nil
+}
+
+// start starts the insert of a batch, beside the one that is under way.
+func (r *pageReader) start(ctx context.Context, f filled) *insertion {
+	x := &insertion{filled: f, done: make(chan struct{})}
+	if r.insert == nil {
+		close(x.done)
+		return x
+	}
+	r.run.batches++
+	x.number = r.run.batches
+	go func() {
+		defer close(x.done)
+		x.err = Contain(func() (err error) {
+			x.refused, err = r.insert(ctx, x.filled)
+			return err
+		})
+	}()
+	return x
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -240,4 +241,114 @@ func (s *session) outlive(ctx context.Context) (context.Context, context.CancelF
 		context.AfterFunc(longer, func() { timer.Stop() })
 	})
 	return longer, func() { stop(); cancel() }
+}
+
+// StartSpan begins the span of a run. The caller makes the run, and what it does afterwards may belong to the span. The
+// returned function ends the span, with the result of the run.
+func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.RunRecord, error)) {
+	ctx, span := telemetry.StartRun(ctx, "run", job.Stream.Name)
+	return ctx, func(r warehouse.RunRecord, err error) {
+		if span == nil { // tracing that is off costs nothing
+			return
+		}
+		span.Text("dealhouse.account", job.Account)
+		span.Text("dealhouse.stream", job.Stream.Name)
+		span.Text("dealhouse.run_id", r.RunID.String())
+		span.Text("dealhouse.mode", r.Mode)
+		span.Text("dealhouse.outcome", r.Outcome)
+		for name, n := range map[string]uint64{
+			"pages": r.Totals.Pages, "read": r.Totals.Read, "rejected": r.Totals.Rejected, "bytes": r.Totals.Bytes,
+			"retries":  r.Totals.Retries,
+			"inserted": r.Changes.Inserted, "updated": r.Changes.Updated, "deleted": r.Changes.Deleted,
+			"unchanged": r.Changes.Unchanged,
+		} {
+			span.Count("dealhouse."+name, n)
+		}
+		span.End(err)
+	}
+}
+
+// Observer is called for each run when it begins to read and when it has ended. It is called from many goroutines, and
+// must not hold them up. The record of a backfill sums up its runs, and has its own id. It is not called for dry runs,
+// nor for runs that could not take their stream.
+type Observer struct {
+	Began func(Job, warehouse.RunRecord)
+	Ended func(Job, warehouse.RunRecord)
+}
+
+// observed calls the observer before and after the work that counts as a run of the session.
+func (s *session) observed(ctx context.Context, do func() error) error {
+	if s.observer == nil || s.job.DryRun {
+		return do()
+	}
+	id := s.run.ID
+	record := func() warehouse.RunRecord {
+		r := s.run.record
+		r.RunID = id // not the id of the last of several runs
+		return r
+	}
+	s.observer.Began(s.job, record())
+	err := do()
+	ended := record()
+	if ended.Outcome == warehouse.OutcomeRunning {
+		ended.Outcome = warehouse.OutcomeSuccess
+		if err != nil {
+			s.fail(ctx, &ended, err)
+		}
+	}
+	if err != nil && ended.Error == "" {
+		ended.Error = err.Error()
+	}
+	if ended.FinishedAt.IsZero() {
+		ended.FinishedAt = s.now(s.local())
+	}
+	s.observer.Ended(s.job, ended)
+	return err
+}
+
+// Windows is how far a backfill is.
+type Windows struct {
+	Total   int // all windows of the range
+	Done    int // windows that need not be read again: they are staged, or readers see them
+	Earlier int // how many of these were done when this run began
+}
+
+// meter adds up the progress of windows that are read side by side.
+type meter struct {
+	mu      sync.Mutex
+	ended   warehouse.Totals // of windows that were read
+	live    map[*run]warehouse.Totals
+	windows Windows
+}
+
+// read notes how far a window is.
+func (m *meter) read(r *run, t warehouse.Totals) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[r] = t
+}
+
+// drop notes that a window is read, or given up.
+func (m *meter) drop(r *run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended.Add(m.live[r])
+	delete(m.live, r)
+}
+
+// finish notes that this many more windows need not be read again.
+func (m *meter) finish(windows int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.windows.Done += windows
+}
+
+func (m *meter) now() (warehouse.Totals, Windows) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.ended
+	for _, w := range m.live {
+		t.Add(w)
+	}
+	return t, m.windows
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"dealhouse/internal/catalog"
 )
 
 // A statement adds up all changes of all transactions until the end of a month. Most transactions changed for the last
@@ -77,4 +79,98 @@ func (r Reader) loadedMark(ctx context.Context, account string) (m loadedMark, e
 		return m, fmt.Errorf("looking whether transactions of account %s are being loaded: %w", account, err)
 	}
 	return m, nil
+}
+
+// selectLoadedMark returns a loadedMark: how many versions of transactions there are, when the newest version and the
+// newest current row were loaded, in milliseconds, and whether all that follows from them is there. Parameter: account.
+var selectLoadedMark = sql(`SELECT count(), ifNull(toUnixTimestamp64Milli(max(synced_at)), 0),
+    (SELECT ifNull(toUnixTimestamp64Milli(max(synced_at)), 0) FROM $latest WHERE account = {account:String}),
+    (SELECT countIf(startsWith(name, $intent)) = 0 AND countIf(name = $derived AND hasAll(splitByChar(' ', value), [$members, $moves])) = 1
+        FROM sync_state WHERE account = {account:String} AND stream = $stream)
+FROM $versions WHERE account = {account:String}`, ofSales.with(parts{"intent": quote(stateIntent + ":"),
+	"derived": quote(stateDerived), "members": quote(membersTable), "moves": quote(movesTable)}))
+
+// changedAt is when a version changed its transaction [ms since 1970], as transaction_changes has it.
+const changedAt = "toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))"
+
+// maybeSeen returns the time at which a version was loaded, if its changes may count at that time: it is after the
+// first close. Else it returns the parameter otherwise.
+func maybeSeen(closes []Close, otherwise string) string {
+	if len(closes) == 0 {
+		return otherwise
+	}
+	first := closes[0].SeenTo
+	for _, c := range closes {
+		if c.SeenTo.Before(first) {
+			first = c.SeenTo
+		}
+	}
+	return sql("if(toUnixTimestamp64Milli(synced_at) > $first, toUnixTimestamp64Milli(synced_at), $otherwise)",
+		parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
+}
+
+// changedSince selects all transactions with a change that counts at from or later. It may select more.
+func changedSince(closes []Close) string {
+	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}",
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
+}
+
+// changedBefore selects all transactions with a change that counts before to. It may select more. A sale counts at the
+// time of the sale.
+func changedBefore(closes []Close) string {
+	return sql(`SELECT cityHash64(id) FROM $versions
+WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}`,
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
+}
+
+// irregular selects the transactions that ever were in a payout and whose changes may not add up to the difference
+// between what they are worth now and what was paid for them. These are the ones that are gone, that have moved to
+// another payout or to another currency, or that were stamped with amounts which could be read only later.
+func irregular() string {
+	return sql(`SELECT cityHash64(id) FROM $members FINAL WHERE account = {account:String} AND state != '' AND $irregular
+        UNION ALL
+        SELECT cityHash64(id) FROM $moves FINAL WHERE account = {account:String} AND notEmpty(payout_ids)`,
+		parts{"members": membersTable, "moves": movesTable, "irregular": irregularMember})
+}
+
+// irregularMember is the condition by which irregular selects rows of payoutTransactionsTable.
+var irregularMember = sql(`(state IN ($moved, $gone) OR currency_code != currency_code_now
+    OR stamped_cashback IS NOT NULL AND stamped_order_value IS NOT NULL AND cityHash64(id) IN
+        (SELECT cityHash64(id) FROM $versions
+        WHERE account = {account:String} AND payout_id IS NOT NULL AND (cashback IS NULL OR order_value IS NULL)))`, stateWords.with(ofSales))
+
+// sumsOf groups changes by all fields of ChangeSum that are not sums. It also separates raised amounts from lowered
+// ones.
+func sumsOf(from string) string {
+	return sql(`SELECT currency_code, effective < {from:Int64}, late AND effective >= {from:Int64}, $age AS age,
+    toInt8(ifNull(greatest(-1, least(dateDiff('month', fromUnixTimestamp64Milli({to:Int64}, 'UTC'), $due), 99)), $never)) AS due,
+    sale = 1, status_before, status,
+    payout_id_before IS NOT NULL, payout_id IS NOT NULL, ifNull(payout_id = payout_id_before, 0) = 1, first_paid = 1, listed_before = 1, listed = 1,
+    toInt64(count()), sum(cashback_before), sum(cashback)
+FROM ($from)
+WHERE effective < {to:Int64}
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, sign(cashback - cashback_before), cashback_before = 0, cashback = 0
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14`,
+		parts{"from": from, "age": ageOfDays(), "due": dueOf("sold_at"), "never": fmt.Sprint(NotDue)})
+}
+
+// daysOld is the age of a sale at the end of the month, as a column days.
+const daysOld = "dateDiff('day', sold_at, fromUnixTimestamp64Milli({to:Int64}, 'UTC')) AS days"
+
+// selectAllChangeSums adds up every change. Parameters: account, and from and to in milliseconds.
+func selectAllChangeSums(closes []Close) string {
+	return sumsOf(sql("SELECT *, $effective, $days FROM transaction_changes WHERE account = {account:String}",
+		parts{"effective": effective(closes), "days": daysOld}))
+}
+
+// selectChangeSums adds up the changes of a month, with what the current rows say of all earlier changes. Parameters:
+// account, and from and to in milliseconds.
+func selectChangeSums(closes []Close) string {
+	columns := `currency_code, effective, late, days, sold_at, sale, status_before, status, payout_id_before,
+    payout_id, first_paid, listed_before, listed, cashback_before, cashback`
+	named := stateWords.with(ofSales).with(parts{"columns": columns, "effective": effective(closes), "days": daysOld,
+		"since": changedSince(closes), "before": changedBefore(closes),
+		"irregular": irregular(), "irregular_member": irregularMember, "members": membersTable, "moves": movesTable,
+		"confirmed": quote(catalog.StatusConfirmed), "pending": quote(catalog.StatusPending)})
+	return sumsOf("\n" + sqlFile("changes_since", named))
 }

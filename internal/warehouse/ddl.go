@@ -242,3 +242,144 @@ func joinNames(cols []column) string {
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
+
+// asOfView returns the name of the view that shows the rows of a stream as of a time.
+func asOfView(s *catalog.Stream) string { return s.Name + "_as_of" }
+
+// createAsOf makes that view. The time is its parameter.
+//
+// A row that has not changed since that time is read from the current rows. Only for the others are earlier versions
+// looked up, so asking for a time of this week costs little more than reading the current rows. The history would sort
+// every version of every row first, to find out when each ended.
+//
+// Which rows have changed is read from _latest alone, and _versions only says what these were before. So the view shows
+// the stream as _latest has it, whichever of the two tables a run is attached to first (warehouse-12). When a row
+// moves, a mark is left at its old position. The mark is not a row: the row itself is at its new position. Over several
+// shards the changed rows are found once for all of them, hence GLOBAL.
+func createAsOf(s *catalog.Stream) string {
+	marks := ""
+	if s.OrderedBy != "" {
+		marks = " AND _deleted != " + markedMoved
+	}
+	return createViewAs(asOfView(s), viewColumns(s),
+		"The rows of "+s.Name+" as they were at the time `at`",
+		sqlFile("select_as_of", parts{"columns": joinNames(viewColumns(s)), "latest": latestTable(s), "versions": versionsTable(s),
+			"key": keyNames(s), "marks": marks, "at": "{at:DateTime64(3, 'UTC')}"}))
+}
+
+// lookupView returns the name of the view of the rows of a stream that have one value in a column (catalog.LookedUpBy).
+func lookupView(s *catalog.Stream, column string) string { return s.Name + "_by_" + column }
+
+// createLookup makes that view. The value is its parameter.
+//
+// A condition on such a column in the view of the stream reads every row. The column's index finds the few blocks that
+// may have the value. But FINAL must then read whatever could replace these rows, and it reads everything, because the
+// key may be NULL. So this view first looks up the keys, without FINAL, in any version of the rows. Then it reads the
+// rows of these keys; another index says where all their versions are. identity keeps the column's index out of this
+// second step. Over several shards the keys are looked up once for all of them, hence GLOBAL.
+func createLookup(s *catalog.Stream, column string) string {
+	i := slices.IndexFunc(s.Fields, func(f catalog.Field) bool { return f.Column == column })
+	return createViewAs(lookupView(s, column), viewColumns(s),
+		"As "+s.Name+", those of one "+column+", which is given as the parameter: reads few rows",
+		sql(`SELECT $columns
+FROM $stream
+WHERE $key GLOBAL IN (SELECT $key FROM $latest WHERE $column = {$column:$type}) AND identity($column) = {$column:$type}`,
+			parts{"columns": joinNames(viewColumns(s)), "stream": s.Name, "latest": latestTable(s), "key": keyNames(s),
+				"column": column, "type": bareType(s.Fields[i])}))
+}
+
+// createStreamCounts makes the view of how many rows the view of each stream has. For streams that are ordered by a
+// time, each run keeps the number (liveOf), so that nobody has to read millions of rows to count them. The other
+// streams have few enough rows to be counted.
+func createStreamCounts() string {
+	var counts []string
+	for _, s := range catalog.All() {
+		query := "SELECT account, $stream AS stream, count() AS rows FROM $latest FINAL WHERE _deleted = 0 GROUP BY account"
+		if s.OrderedBy != "" {
+			query = "SELECT account, $stream AS stream, toUInt64(live) AS rows FROM $live FINAL WHERE live > 0"
+		}
+		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": latestTable(s),
+			"live": liveTable(s)}))
+	}
+	return createViewAs("stream_counts", []column{
+		{"account", "LowCardinality(String)", "Account of the configuration (from the streams)"},
+		{"stream", "LowCardinality(String)", "Stream: the name of the view that is counted (from the streams)"},
+		{"rows", "UInt64", "Rows that the view has; an account without any is not here [count] (from the streams)"},
+	}, "How many rows each stream has, by account: the count of transactions without reading them",
+		strings.Join(counts, "\nUNION ALL\n"))
+}
+
+// The key of a child table (a product's price history) is the parent's key and its own. The table keeps entries after
+// they have left the feed. Its few columns are compared directly, but only for records whose entries have another hash
+// than those that were last loaded.
+
+func childKeyField(c *catalog.Child) int {
+	for i, f := range c.Fields {
+		if f.Key {
+			return i
+		}
+	}
+	return -1
+}
+
+// childValues returns the indices of the child's fields that are not its key.
+func childValues(c *catalog.Child) []int {
+	var values []int
+	for i, f := range c.AllFields() {
+		if !f.Key {
+			values = append(values, i)
+		}
+	}
+	return values
+}
+
+func childViewColumns(s *catalog.Stream) []column {
+	key := s.Child.Fields[childKeyField(s.Child)]
+	cols := append([]column{accountColumn}, keyColumns(s)...)
+	cols = append(cols, column{key.Column, key.ColumnType(), key.Describe()})
+	for _, i := range childValues(s.Child) {
+		f := s.Child.AllFields()[i]
+		cols = append(cols, column{f.Column, f.ColumnType(), f.Describe()})
+	}
+	return append(cols, syncedColumn)
+}
+
+func childKeyNames(s *catalog.Stream) string {
+	return keyNames(s) + ", " + s.Child.Fields[childKeyField(s.Child)].Column
+}
+
+func childStoredColumns(s *catalog.Stream) []column {
+	return append(childViewColumns(s),
+		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
+		column{"_run_id", "UUID", "Run that loaded this version"})
+}
+
+func createChildLatest(s *catalog.Stream) string {
+	return createTable(childLatest(s), childStoredColumns(s), "ReplacingMergeTree(_version)",
+		"(account, "+childKeyNames(s)+")",
+		"Storage behind the view "+s.Child.Table)
+}
+
+func createChildView(s *catalog.Stream) string {
+	return createViewAs(s.Child.Table, childViewColumns(s), s.Child.Comment, sql(`SELECT $columns
+FROM $latest FINAL`, parts{"columns": joinNames(childViewColumns(s)), "latest": childLatest(s)}))
+}
+
+// childLatest returns the name of the table of the entries of a child.
+func childLatest(s *catalog.Stream) string { return s.Child.Table + "_latest" }
+
+// childHashes returns the name of the table that says for each record which entries were last loaded.
+func childHashes(s *catalog.Stream) string { return s.Child.Table + "_hashes" }
+
+func childHashesColumns(s *catalog.Stream) []column {
+	return append(append([]column{accountColumn}, keyColumns(s)...),
+		column{"hash",
+			"FixedString(16)", "Hash of the entries that were last loaded: of a record with equal ones, none is looked at"},
+		column{"_version", "UInt64", "Time of reading in microseconds since 1970: the highest wins"},
+		column{"_run_id", "UUID", "Run that loaded them"})
+}
+
+func createChildHashes(s *catalog.Stream) string {
+	return createTable(childHashes(s), childHashesColumns(s), "ReplacingMergeTree(_version)", sortingKey(s),
+		"Which entries of "+s.Child.Table+" were last loaded")
+}

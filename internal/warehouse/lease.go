@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -340,4 +342,92 @@ func (l *Lease) until(expires time.Time) (stateRow, error) {
 		return stateRow{}, fmt.Errorf("writing the lease: %w", err)
 	}
 	return stateRow{stateLease, string(text), 0}, nil
+}
+
+// owner names a process in leases: host/process/nonce. The nonce distinguishes two processes to which containers gave
+// the same number. All owners of one process have the same nonce.
+type owner struct {
+	host  string
+	pid   int
+	nonce string
+}
+
+func newOwner() owner {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	// Containers may share a name without sharing processes, and so may machines that are copies of one.
+	if space, err := os.Readlink("/proc/self/ns/pid"); err == nil {
+		host += "-" + strings.Trim(strings.TrimPrefix(space, "pid:"), "[]")
+	}
+	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && len(boot) >= 8 {
+		host += "-" + string(boot[:8])
+	}
+	return owner{host: strings.ReplaceAll(host, "/", "-"), pid: os.Getpid(), nonce: processNonce()}
+}
+
+// processNonce is made once in the life of a process.
+var processNonce = sync.OnceValue(func() string { return uuid.NewString()[:8] })
+
+// String returns the owner as leases and messages show it.
+func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
+
+// isGone reports whether the process behind a lease cannot be alive, so that nobody waits for the lease to expire after
+// a crash. Only one process at a time can have an embedded warehouse, with its guests. Of a process on this host, the
+// system can say whether it exists.
+func (w *Warehouse) isGone(name string) bool {
+	if name == w.owner.String() {
+		return false
+	}
+	if w.engine != nil && (w.host == nil || !w.host.Knows(name)) || w.guest != nil && w.guest.Own() && !w.guest.Knows(name) {
+		var other owner
+		return parseOwner(name, &other) && other.nonce != w.owner.nonce
+	}
+	var other owner
+	return parseOwner(name, &other) && other.host == w.owner.host &&
+		errors.Is(syscall.Kill(other.pid, 0), syscall.ESRCH)
+}
+
+func parseOwner(name string, o *owner) bool {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 {
+		return false
+	}
+	o.host, o.nonce = parts[0], parts[2]
+	_, err := fmt.Sscanf(parts[1], "%d", &o.pid)
+	return err == nil
+}
+
+// sightings are the leases of other processes, as this process has seen them. A lease is renewed four times in its
+// time to live, each time with another version. So a lease that was not renewed for all of that time has ended,
+// whatever its time of expiry and the clock of the warehouse say: the clock may have been wrong when it was written,
+// or may be wrong now.
+type sightings struct {
+	now  func() time.Time // local; only its differences count
+	mu   sync.Mutex
+	seen map[StreamID]sighting
+}
+
+type sighting struct {
+	version uint64
+	first   time.Time // when this version was seen first
+}
+
+// left returns for how long a lease that is stored with this version still counts, if it is not renewed. byClock is the
+// answer by the lease's own time of expiry and the warehouse's clock. If this process has seen the version for long,
+// left returns less.
+func (s *sightings) left(id StreamID, version uint64, byClock time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	last, known := s.seen[id]
+	if !known || last.version != version {
+		if s.seen == nil {
+			s.seen = map[StreamID]sighting{}
+		}
+		last = sighting{version: version, first: at}
+		s.seen[id] = last
+	}
+	return min(byClock, leaseTTL-at.Sub(last.first))
 }

@@ -2,7 +2,11 @@ package warehouse
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
@@ -117,4 +121,187 @@ func addColumns(table string, have map[string]string, want []column) ([]string, 
 		after = c.name
 	}
 	return statements, nil
+}
+
+// DroppedError says that somebody has dropped tables of the warehouse. They are not made again by themselves: the state
+// of their streams says that their rows are loaded, so no run would load these again.
+type DroppedError struct{ Tables []string }
+
+func (e *DroppedError) Error() string {
+	return fmt.Sprintf("the warehouse has lost what it had in %s, which somebody has dropped: restore a backup, "+
+		"or give warehouse.database another name and load everything again", strings.Join(e.Tables, ", "))
+}
+
+var (
+	createsObject = regexp.MustCompile(`^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)(?:\s|$)`)
+	dropsObject   = regexp.MustCompile(`^DROP (?:TABLE|VIEW) IF EXISTS (\w+)`)
+)
+
+// madeBy returns the tables and views that migrations leave behind, and which of them are views.
+func madeBy(migrations ...migration) map[string]bool {
+	objects := map[string]bool{}
+	for _, m := range migrations {
+		for _, s := range m.statements {
+			if create := createsObject.FindStringSubmatch(s); create != nil {
+				objects[create[2]] = create[1] == "VIEW"
+			} else if drop := dropsObject.FindStringSubmatch(s); drop != nil {
+				delete(objects, drop[1])
+			}
+		}
+	}
+	return objects
+}
+
+// damaged reports whether somebody has dropped or changed what the record says is there. Nothing is compared with a
+// warehouse of another generation: its views are those of another version.
+func (m migrator) damaged(have stored, applied map[uint32]appliedMigration, files []migration, streams migration) (bool, error) {
+	found := applied[streamsVersion]
+	if found.sum == "" || found.generation != streams.generation {
+		return false, nil
+	}
+	made := slices.DeleteFunc(slices.Clone(files), func(f migration) bool { return applied[f.version].sum == "" })
+	return have.damaged(madeBy(append(made, streams)...), found)
+}
+
+// viewsNow returns a checksum of the views that this binary has made, as the warehouse has them.
+func (m migrator) viewsNow(ctx context.Context) (string, error) {
+	files, err := m.numbered(m.pool.dialect)
+	if err != nil {
+		return "", err
+	}
+	streams, err := m.streams(m.pool.dialect)
+	if err != nil {
+		return "", err
+	}
+	have, err := m.stored(ctx)
+	if err != nil {
+		return "", err
+	}
+	return have.viewsSum(madeBy(append(files, streams)...)), nil
+}
+
+// damaged compares the tables and views that were made with those that are there. It reports whether views, or tables
+// that keep nothing, have to be made again, because somebody has dropped or changed them. applied is the record of all
+// that is wanted. The error is a *DroppedError.
+func (h stored) damaged(wanted map[string]bool, applied appliedMigration) (bool, error) {
+	again := applied.views != "" && applied.views != h.viewsSum(wanted)
+	var dropped []string
+	for name, isView := range wanted {
+		engine, exists := h.engines[name]
+		switch {
+		case exists && (engine == "View") == isView:
+		case isView && exists:
+			return false, fmt.Errorf("%s is a table of somebody else, and the warehouse has a view of that name: rename the table", name)
+		case isView, strings.HasSuffix(name, "_staging"):
+			again = true
+		default:
+			dropped = append(dropped, name)
+		}
+	}
+	if len(dropped) > 0 {
+		slices.Sort(dropped)
+		return false, &DroppedError{dropped}
+	}
+	return again, nil
+}
+
+// viewsSum returns a checksum of the definitions that the wanted views have now.
+func (h stored) viewsSum(wanted map[string]bool) string {
+	var all []string
+	for name, isView := range wanted {
+		if isView {
+			all = append(all, name+" "+h.views[name])
+		}
+	}
+	slices.Sort(all)
+	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// When a stream gets another content hash, because it gets a column or the hash is made in another way, the hashes of
+// its stored rows are computed again (warehouse-21). Otherwise every row would look changed once, and get a version
+// without any change.
+//
+// Nobody may publish meanwhile, so the leases of all accounts are taken first. Each table says in the comment of its
+// column _hash which hash it has. So the work may be killed at any statement and done again.
+
+// ended makes a statement that writes rows again wait until they are written, also when a person runs it.
+const ended = " SETTINGS mutations_sync = 1"
+
+// hashStatements returns the statements that give the rows of a stream the hash of this binary. Staged rows come first:
+// from then on no run compares rows with those of another hash. A derived table with hashes is marked as out of date,
+// so that it is made again before the next run.
+func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []string) {
+	comment := func(table string) string {
+		return sql("ALTER TABLE $table COMMENT COLUMN _hash $comment",
+			parts{"table": table, "comment": quote(hashComment(s))})
+	}
+	old := func(table string) bool { return h.has(table) && h.hashes[table] != hashComment(s) }
+	staging := stagingTable(s)
+	if old(staging) {
+		statements = append(statements, d.staging(rehash(s)),
+			d.staging(sql("ALTER TABLE $staging MATERIALIZE COLUMN _hash"+ended, parts{"staging": staging})),
+			d.staging(comment(staging)))
+	}
+	for _, table := range []string{versionsTable(s), latestTable(s)} {
+		if old(table) {
+			if keysTable(s) != "" {
+				statements = append(statements, forgetDerived(s))
+			}
+			statements = append(statements, updateHashes(table, s), d.lasting(comment(table)))
+		}
+	}
+	return statements
+}
+
+// rehash defines the content hash of staged rows.
+func rehash(s *catalog.Stream) string {
+	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED $hash",
+		parts{"staging": stagingTable(s), "hash": stagedHash(s)})
+}
+
+// updateHashes computes the hashes of a table again. Rows that already have the right hash are left alone, so that it
+// costs little to repeat the statement after a lost connection.
+func updateHashes(table string, s *catalog.Stream) string {
+	return sql("ALTER TABLE $table UPDATE _hash = $hash WHERE _hash != $hash"+ended,
+		parts{"table": table, "hash": storedHash(s)})
+}
+
+// forgetDerived notes that the derived tables of a stream are out of date.
+func forgetDerived(s *catalog.Stream) string {
+	return sql(`INSERT INTO sync_state_log (account, stream, name, value, version)
+SELECT account, stream, $derived, '', max(version) + 1 FROM sync_state_log
+WHERE stream = $stream GROUP BY account, stream HAVING countIf(name = $derived) > 0`,
+		parts{"derived": quote(stateDerived), "stream": quote(s.Name)})
+}
+
+// rehash gives the rows of a stream the hash of this binary.
+func (w *Warehouse) rehash(ctx context.Context, s *catalog.Stream) error {
+	h := holder{w: w, stream: s, leases: map[string]*Lease{}}
+	if err := h.end(ctx, h.rehash(ctx)); err != nil {
+		return fmt.Errorf("computing the hashes of %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (h holder) rehash(ctx context.Context) error {
+	if err := h.takeAndFinish(ctx); err != nil {
+		return err
+	}
+	tables, err := h.w.migrator.stored(ctx)
+	if err != nil {
+		return err
+	}
+	h.w.log.Info("computing the content hashes of stored rows; this takes a while", "stream", h.stream.Name)
+	for _, statement := range tables.hashStatements(h.w.dialect, h.stream) {
+		for _, l := range h.leases {
+			if err := l.Check(ctx); err != nil {
+				return err
+			}
+		}
+		if err := h.w.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 )
 
 // What an operator can do, as operator_actions has it.
@@ -238,4 +239,150 @@ func (p *pool) consent(ctx context.Context, id StreamID, run uuid.UUID, deletes 
 		return &c, err
 	}
 	return nil, nil //nolint:nilnil // no consent is no error
+}
+
+// Openings counts what waits for a person besides failed runs.
+type Openings struct {
+	Rejects  map[StreamID]uint64 // rejected records that nothing has replaced since
+	Findings map[string]uint64   // open findings about payouts, by account
+}
+
+// Openings counts what waits for a person, of all accounts.
+func (r Reader) Openings(ctx context.Context) (o Openings, err error) {
+	o = Openings{Rejects: map[StreamID]uint64{}, Findings: map[string]uint64{}}
+	rejects, err := r.CountOpenRejects(ctx, RejectFilter{})
+	if err != nil {
+		return o, err
+	}
+	for _, x := range rejects {
+		o.Rejects[StreamID{x.Account, x.Stream}] = x.Rejects
+	}
+	type count struct {
+		account string
+		n       uint64
+	}
+	rows, err := r.once.Query(ctx, countOpenFindings)
+	all, err := scanned(rows, err, func(c *count) []any { return []any{&c.account, &c.n} })
+	if err != nil {
+		return o, fmt.Errorf("counting what was found about payouts: %w", err)
+	}
+	for _, c := range all {
+		o.Findings[c.account] = c.n
+	}
+	return o, nil
+}
+
+// Storage is how much of its disk the database uses, and how much is free, in bytes.
+type Storage struct{ Used, Free uint64 }
+
+// Limits of the free space on the disk of an embedded warehouse, in bytes. Below LittleRoom somebody should look at it;
+// below NoRoom the next load is likely to fail.
+const (
+	LittleRoom = 2 << 30
+	NoRoom     = 200 << 20
+)
+
+// Storage asks how much disk space the database uses, and how much is left.
+func (r Reader) Storage(ctx context.Context) (s Storage, err error) {
+	if err := r.retrying.QueryRow(ctx, selectStorage).Scan(&s.Used, &s.Free); err != nil {
+		return s, fmt.Errorf("asking the warehouse how much room it takes: %w", err)
+	}
+	return s, nil
+}
+
+// actionFields are the columns of which Action.fields has the values.
+const actionFields = "action_id, at, actor, via, action, account, stream, run_id, deletes, reason"
+
+// selectEarlierAction selects the first action under a key, and what it asked for. Parameter: key.
+var selectEarlierAction = sql("SELECT $fields, request FROM operator_actions_log WHERE key = {key:String} ORDER BY version LIMIT 1",
+	parts{"fields": actionFields})
+
+// selectActions selects the last actions, the newest first.
+func selectActions(limit int) string {
+	return sql("SELECT $fields FROM operator_actions_log FINAL ORDER BY version DESC LIMIT $limit",
+		parts{"fields": actionFields, "limit": fmt.Sprint(limit)})
+}
+
+// selectDirectives reads the last requests for each stream and each account: whether it is paused, and what it may
+// delete.
+func selectDirectives() string {
+	return sql(`SELECT $fields, at > now64(3, 'UTC') - toIntervalSecond($age) AND at < now64(3, 'UTC') + toIntervalMinute(1) AS fresh
+FROM operator_actions_log
+WHERE action IN ($lasting)
+ORDER BY version DESC
+LIMIT 1 BY account, stream, action IN ($pausing)`, parts{
+		"fields": actionFields, "age": fmt.Sprint(int(consentFor.Seconds())),
+		"lasting": words([]string{ActionPause, ActionResume, ActionConsent, actionConsentUsed}),
+		"pausing": words([]string{ActionPause, ActionResume}),
+	})
+}
+
+// selectGuardedRuns reads, for each stream, the last run that reached the guard. Most streams were never stopped by it,
+// and their runs are not read.
+func selectGuardedRuns() string {
+	return sqlFile("select_guarded_runs", parts{"success": quote(OutcomeSuccess), "guarded": quote(OutcomeGuarded),
+		"whole": wholeModes, "not_ahead": notAhead})
+}
+
+// selectStorage asks how many bytes the database takes, and how many are free on its disk.
+const selectStorage = `SELECT
+    (SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()),
+    (SELECT min(free_space) FROM system.disks)`
+
+// Acknowledgement is a row of payout_acknowledgements: a person has taken note of what was found about a payout.
+type Acknowledgement struct {
+	Account        string
+	Payout         int64
+	Kind, Currency string
+	At             time.Time
+	ID             uuid.UUID
+	Amount         decimal.Decimal
+	Entries        []string          // IDs of transactions, or a reason in words
+	Amounts        []decimal.Decimal // of the entries
+	Tolerance      decimal.Decimal
+	Reason, Note   string
+	By             string
+}
+
+var acknowledgementColumns = columns("account String, payout_id Int64, kind String, currency_code String, at DateTime64(3), id UUID, amount Decimal(38,4), entries Array(String), " +
+	"amounts Array(Decimal(38,4)), tolerance Decimal(38,4), reason String, note String, by String")
+
+// Acknowledge adds acknowledgements to an account. It sets their Account, At and ID. At is the time of the warehouse,
+// or a millisecond after the newest acknowledgement of the account if that is later.
+func (w *Warehouse) Acknowledge(ctx context.Context, account string, all []Acknowledgement) error {
+	w = w.At(account)
+	_, at, err := w.timeAfter(ctx, newestTime("at"), "payout_acknowledgements_log WHERE account = {account:String}",
+		named("account", account))
+	if err != nil {
+		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("making the ID of an acknowledgement: %w", err)
+	}
+	for i := range all {
+		all[i].Account, all[i].At, all[i].ID = account, at.UTC(), id
+	}
+	err = insertEach(ctx, w.pool, "payout_acknowledgements_log", acknowledgementColumns, all,
+		func(a Acknowledgement) []any {
+			return []any{a.Account, a.Payout, a.Kind, a.Currency, a.At, a.ID, a.Amount, a.Entries, a.Amounts,
+				a.Tolerance, a.Reason, a.Note, a.By}
+		})
+	if err != nil {
+		return fmt.Errorf("acknowledging what was found about payouts: %w", err)
+	}
+	return nil
+}
+
+// Acknowledgements returns the acknowledgements of one account, or of all if the name is empty, the newest first.
+func (r Reader) Acknowledgements(ctx context.Context, account string) ([]Acknowledgement, error) {
+	rows, err := r.retrying.Query(ctx, selectAcknowledgements, named("account", account))
+	all, err := scanned(rows, err, func(a *Acknowledgement) []any {
+		return []any{&a.Account, &a.Payout, &a.Kind, &a.Currency, &a.At, &a.ID, &a.Amount, &a.Entries, &a.Amounts,
+			&a.Tolerance, &a.Reason, &a.Note, &a.By}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading what was acknowledged about payouts: %w", err)
+	}
+	return all, nil
 }

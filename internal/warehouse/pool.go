@@ -203,3 +203,78 @@ func (p *pool) Now(ctx context.Context) (time.Time, error) {
 	}
 	return time.UnixMicro(us).UTC(), nil
 }
+
+// queryer is the part of a connection that asks and changes nothing.
+type queryer interface {
+	Query(ctx context.Context, query string, args ...any) (driver.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) driver.Row
+}
+
+// Reader reads what is in the warehouse and has no way to change it.
+type Reader struct {
+	retrying queryer // asks again when the warehouse cannot answer for the moment
+	once     queryer // asks once, for a person who waits
+}
+
+// scanned reads all rows of a query into values. err is that of the query; fields says where the columns of a row go.
+func scanned[T any](rows driver.Rows, err error, fields func(*T) []any) ([]T, error) {
+	var all []T
+	err = each(rows, err, fields, func(value T) error {
+		all = append(all, value)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// each calls do for each row of a query, as a value, and keeps none of them. The other arguments are those of scanned.
+func each[T any](rows driver.Rows, err error, fields func(*T) []any, do func(T) error) error {
+	if err != nil {
+		return err
+	}
+	for err == nil && rows.Next() {
+		var value T
+		if err = rows.Scan(fields(&value)...); err == nil {
+			err = do(value)
+		}
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
+}
+
+// only is the argument fields of scanned for queries of one column.
+func only[T any](value *T) []any { return []any{value} }
+
+// clockTolerance is how far apart the clocks of two replicas may be. A stored time that is further in the future came
+// from a clock that was wrong and has been corrected since.
+const clockTolerance = time.Minute
+
+// timeAfter returns two times by the warehouse's clock: now, and the version for a row that must replace stored rows.
+// The version is now, or a millisecond after the newest of them if that is later (warehouse-9). newest is an aggregate
+// of their versions, in microseconds since 1970. from is their table, with the condition that selects them.
+func (p *pool) timeAfter(ctx context.Context, newest, from string, args ...any) (now, next time.Time, err error) {
+	var us int64
+	var stored uint64
+	if err := p.conn.QueryRow(ctx, selectTimeAfter(newest, from), args...).Scan(&us, &stored); err != nil {
+		return now, next, fmt.Errorf("asking the warehouse for the time: %w", err)
+	}
+	now = time.UnixMicro(us).UTC()
+	return now, laterOf(now, stored), nil
+}
+
+// laterOf returns now, or the time a millisecond after a stored version if that is later.
+func laterOf(now time.Time, stored uint64) time.Time {
+	if next := time.UnixMicro(int64(stored)).UTC().Add(time.Millisecond); next.After(now) {
+		return next
+	}
+	return now
+}
+
+// newestVersion is what timeAfter takes for tables whose versions are microseconds since 1970.
+const newestVersion = "max(version)"
+
+// newestTime returns what timeAfter takes for tables whose version is a column with a time.
+func newestTime(column string) string {
+	return "greatest(0, toUnixTimestamp64Micro(toDateTime64(max(" + column + "), 6, 'UTC')))"
+}

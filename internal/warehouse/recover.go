@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // Recover carries out the intents of runs that were interrupted, and returns those that readers see now. If the lease
@@ -153,4 +157,202 @@ func (p publication) forgetIntent(ctx context.Context, cause error) error {
 		}
 	}
 	return errors.Join(p.withdraw(ctx, cause), p.Discard(ctx))
+}
+
+// backfillLife is how long the state of an interrupted backfill is kept, with what it had staged, so that the same
+// backfill can continue.
+const backfillLife = 30 * 24 * time.Hour
+
+// expireBackfills forgets backfills of the lease's stream that nobody has continued for backfillLife. What they have
+// published stays. The age is that of the state's version.
+func (r recovery) expireBackfills(ctx context.Context) (expired bool, err error) {
+	for _, s := range r.lease.states {
+		saved := time.UnixMicro(int64(s.version))
+		if s.value == "" || !strings.HasPrefix(s.name, BackfillPrefix) || r.lease.begun.Sub(saved) < backfillLife {
+			continue
+		}
+		state, err := parseState[struct {
+			RunID string `json:"run_id"`
+		}](r.Account, r.Stream.Name, s.name, s.value)
+		if err != nil {
+			return expired, err
+		}
+		r.pool.log.Warn("dropping an interrupted backfill that nobody continued: what it read and did not publish is removed",
+			"account", r.Account, "stream", r.Stream.Name,
+			"backfill", strings.TrimPrefix(s.name, BackfillPrefix), "saved_at", saved.UTC(), "kept_for", backfillLife)
+		if err := r.save(ctx, stateRow{s.name, "", 0}); err != nil {
+			return expired, err
+		}
+		expired = true
+		if id, err := uuid.Parse(state.RunID); err == nil { // without one, nothing is staged
+			if err := r.pool.writer(Run{ID: id, Account: r.Account, Stream: r.Stream}).Discard(ctx); err != nil {
+				return expired, err
+			}
+		}
+	}
+	return expired, nil
+}
+
+// keptCleared is how many cleared states of a stream are kept. Each run has an intent of its own, and each backfilled
+// range a state, so without a limit there would be as many as there are runs.
+const keptCleared = 100
+
+// dropTimeout is how long a run waits for cleared states to be dropped: a server whose merges are stopped
+// never drops them.
+const dropTimeout = 15 * time.Second
+
+// dropCleared drops the cleared states of runs and backfills, except for the newest. It does so in two steps: first the
+// rows from before a state was cleared, then the row that clears it. So no cleared state comes back while a step is
+// under way. If it fails, the run does not.
+func (r recovery) dropCleared(ctx context.Context) {
+	var cleared []string // the oldest first
+	for _, s := range r.lease.states {
+		if s.value == "" && strings.Contains(s.name, ":") {
+			cleared = append(cleared, s.name)
+		}
+	}
+	if len(cleared) < 2*keptCleared {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, dropTimeout)
+	defer cancel()
+	names := cleared[:len(cleared)-keptCleared]
+	for _, last := range []bool{false, true} {
+		statement := deleteCleared(r.Account, r.Stream.Name, names, last)
+		if err := r.pool.execAll(ctx, []step{{statement: statement,
+			settings: clickhouse.Settings{"mutations_sync": 1}}}); err != nil {
+			r.pool.log.Warn("could not remove the cleared states of old runs", "account", r.Account, "stream",
+				r.Stream.Name, "error", err)
+			return
+		}
+	}
+}
+
+// dropOrphans drops what runs of any account have left behind, if they are neither alive nor to be continued.
+func (r recovery) dropOrphans(ctx context.Context) error {
+	// In this order: a run that begins in between has its lease before it has rows, so it is found alive.
+	staged, err := r.stagedRuns(ctx)
+	if err != nil {
+		return err
+	}
+	alive, err := r.aliveRuns(ctx)
+	if err != nil {
+		return err
+	}
+	alive[r.keep.String()] = true
+	for _, id := range staged {
+		if alive[id.String()] {
+			continue
+		}
+		r.pool.log.Info("dropping what a dead run left behind", "stream", r.Stream.Name, "run_id", id)
+		if err := r.pool.writer(Run{ID: id, Stream: r.Stream}).Discard(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aliveRuns returns the runs that a lease, an intent or a checkpoint of the stream names, of any account, and those
+// that sync_runs has as running in other accounts: a backfill stages many under one lease.
+//
+// A lease counts for a day after its last beat, and for a day before it, since a clock that was wrong may have written
+// it. A backfill that did not end counts for backfillLife. A row of sync_runs counts for as long as it is there: its
+// owner may only be slow, and the account's next holder cleans up.
+func (r recovery) aliveRuns(ctx context.Context) (map[string]bool, error) {
+	alive := map[string]bool{}
+	for _, query := range selectAliveRuns {
+		rows, err := r.pool.conn.Query(ctx, query, named("stream", r.Stream.Name), named("account", r.Account))
+		ids, err := scanned(rows, err, only[string])
+		if err != nil {
+			return nil, fmt.Errorf("looking for runs under way: %w", err)
+		}
+		for _, id := range ids {
+			alive[id] = true
+		}
+	}
+	return alive, nil
+}
+
+// stagedRuns returns the runs that have a staging partition or a table of their own.
+func (r recovery) stagedRuns(ctx context.Context) ([]uuid.UUID, error) {
+	stream := r.Stream.Name
+	prefixes := []string{stream + "_changes_", stream + "_delta_", stream + "_moves_", stream + "_changed_"}
+	if r.Stream.Child != nil {
+		prefixes = append(prefixes, r.Stream.Child.Table+"_delta_", childHashes(r.Stream)+"_delta_")
+	}
+	for _, table := range derivedNames(r.Stream) {
+		prefixes = append(prefixes, table+"_delta_")
+	}
+	rows, err := r.pool.conn.Query(ctx, selectStagedRuns(r.pool.dialect), named("staging", stagingTable(r.Stream)),
+		named("prefixes", "["+words(prefixes)+"]"))
+	texts, err := scanned(rows, err, only[string])
+	if err != nil {
+		return nil, fmt.Errorf("looking for what dead runs left behind: %w", err)
+	}
+	ids := make([]uuid.UUID, len(texts))
+	for i, text := range texts {
+		if ids[i], err = uuid.Parse(text); err != nil {
+			return nil, fmt.Errorf("a table that a dead run left behind has an unreadable identifier, %s: %w", text,
+				err)
+		}
+	}
+	return ids, nil
+}
+
+// RecoverAll finishes what runs that died had begun to publish, in all streams and accounts, without waiting for the
+// next run of each. It returns the intents that readers see now. If another worker has the lease of a stream, the
+// stream is left to that worker. A stream that cannot be finished, or is not in the catalog, does not delay the others;
+// the error joins those of all streams.
+func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err error) {
+	var errs []error
+	for _, shard := range w.each() {
+		finished, err := shard.recoverAll(ctx)
+		recovered = append(recovered, finished...)
+		errs = append(errs, err)
+	}
+	return recovered, errors.Join(errs...)
+}
+
+func (w *Warehouse) recoverAll(ctx context.Context) (recovered []Intent, err error) {
+	rows, err := w.conn.Query(ctx, selectInterrupted)
+	open, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
+	if err != nil {
+		return nil, fmt.Errorf("looking for runs that were interrupted: %w", err)
+	}
+	var errs []error
+	for _, id := range open {
+		finished, err := w.recoverStream(ctx, id)
+		recovered = append(recovered, finished...)
+		errs = append(errs, err)
+	}
+	return recovered, errors.Join(errs...)
+}
+
+// recoverStream finishes what was interrupted of one stream, if it is free.
+func (w *Warehouse) recoverStream(ctx context.Context, id StreamID) (recovered []Intent, err error) {
+	s, err := catalog.Find(id.Stream)
+	if err != nil {
+		return nil, err
+	}
+	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
+	recovered, err = w.recoverAs(ctx, r)
+	var held *HeldError
+	if errors.As(err, &held) || errors.Is(err, ErrLeaseLost) {
+		w.log.Info("an interrupted run is left to the worker that has its stream", "account", id.Account,
+			"stream", id.Stream, "reason", err)
+		return recovered, nil
+	}
+	return recovered, err
+}
+
+func (w *Warehouse) recoverAs(ctx context.Context, r Run) (recovered []Intent, err error) {
+	l, err := w.Acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	r.StartedAt = l.Begun()
+	if recovered, err = w.Writer(r).Recover(ctx, l, r.ID); err != nil {
+		return recovered, errors.Join(err, l.Expire(context.WithoutCancel(ctx)))
+	}
+	return recovered, l.Release(context.WithoutCancel(ctx))
 }

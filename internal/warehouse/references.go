@@ -1,8 +1,12 @@
 package warehouse
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -80,4 +84,139 @@ func (w *Writer) saveMisses(ctx context.Context, misses []Miss) error {
 	return insertEach(ctx, w.pool, "reference_misses_log", missColumns, misses, func(m Miss) []any {
 		return []any{w.Account, w.Stream.Name, m.Key, m.Reason, next}
 	})
+}
+
+// selectUnknownReferences reads the keys that were ever named, even if only an earlier version of a row named them.
+// Parameters: account, retry in milliseconds and limit. The text is empty if from names none of the streams.
+func selectUnknownReferences(from *catalog.Stream, to []*catalog.Stream) string {
+	var names, known []string
+	for _, s := range to {
+		if s.ByID && from.Reference(s) != nil {
+			names = append(names, s.Name)
+			known = append(known, sql("SELECT $stream, $key FROM $latest WHERE account = {account:String}",
+				parts{"stream": quote(s.Name), "key": s.KeyColumn(), "latest": latestTable(s)}))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return sqlFile("select_unknown_references", parts{
+		"named": namedTable(from), "streams": words(names), "known": strings.Join(known, "\n        UNION ALL "),
+		"tolerance": fmt.Sprint(clockTolerance.Milliseconds()), "success": quote(OutcomeSuccess), "whole": wholeLooks,
+	})
+}
+
+// deleteLaterMisses drops what is dated after a time in milliseconds: a clock that was wrong wrote it.
+func deleteLaterMisses(latest int64) string {
+	return sql(`ALTER TABLE reference_misses_log DELETE
+WHERE account = {account:String} AND stream = {stream:String} AND asked_at > fromUnixTimestamp64Milli($latest)`,
+		parts{"latest": fmt.Sprint(latest)})
+}
+
+// BackfillPrefix begins the names of the states of backfills in sync_state.
+const BackfillPrefix = "backfill:"
+
+// ReadBackfill returns the state of a backfill that was unfinished when the lease was taken, or nil. name begins with
+// BackfillPrefix.
+func ReadBackfill[T any](l *Lease, name string) (*T, error) {
+	return parseState[T](l.account, l.stream, name, l.state(name))
+}
+
+// SaveBackfill stores the state of a backfill when there is nothing to publish with it. Otherwise the state belongs in
+// the Intent. An empty value removes it.
+func (w *Writer) SaveBackfill(ctx context.Context, name, value string) error {
+	return w.save(ctx, stateRow{name, value, 0})
+}
+
+// Add adds the numbers of o.
+func (t *Totals) Add(o Totals) {
+	t.Pages += o.Pages
+	t.Read += o.Read
+	t.Staged += o.Staged
+	t.Rejected += o.Rejected
+	t.Unloadable += o.Unloadable
+	t.Noise += o.Noise
+	t.Bytes += o.Bytes
+	t.Retries += o.Retries
+}
+
+// Add adds the changes of a later merge. Live stays that of the first merge.
+func (c *Changes) Add(o Changes) {
+	if c.Staged == 0 && c.Live == 0 {
+		c.Live = o.Live
+	}
+	c.Inserted += o.Inserted
+	c.Updated += o.Updated
+	c.Deleted += o.Deleted
+	c.Unchanged += o.Unchanged
+	c.Staged += o.Staged
+	c.Distinct += o.Distinct
+	c.Older += o.Older
+	c.Ahead += o.Ahead
+}
+
+// diedEarly is the error of a killed run.
+const diedEarly = "the process ended before the run did"
+
+// deadRuns returns which of some runs, which sync_runs had as running, belong to a process that is certainly gone. The
+// next holder of the lease marks them as killed (markDeadRuns); until then, whoever shows runs asks here. Nothing is
+// written, and no clock is asked (warehouse-22).
+func (w *Warehouse) deadRuns(ctx context.Context, running []string) (map[uuid.UUID]bool, error) {
+	if len(running) == 0 {
+		return nil, nil
+	}
+	type lease struct{ account, stream, value string }
+	rows, err := w.once.Query(ctx, selectLeases)
+	leases, err := scanned(rows, err, func(l *lease) []any { return []any{&l.account, &l.stream, &l.value} })
+	if err != nil {
+		return nil, fmt.Errorf("reading who runs which stream: %w", err)
+	}
+	begun := map[StreamID]uuid.UUID{} // the sessions of processes that are gone
+	for _, l := range leases {
+		v, err := parseState[leaseValue](l.account, l.stream, stateLease, l.value)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil && w.isDead(v.Owner) {
+			begun[StreamID{l.account, l.stream}] = v.RunID
+		}
+	}
+	if len(begun) == 0 {
+		return nil, nil
+	}
+	// The process may have ended a run after it was read as running, and died then. Now nothing of it can change.
+	type run struct {
+		StreamID
+		id uuid.UUID
+	}
+	rows, err = w.once.Query(ctx, selectStillRunning, named("runs", "["+words(running)+"]"))
+	still, err := scanned(rows, err, func(r *run) []any { return []any{&r.Account, &r.Stream, &r.id} })
+	if err != nil {
+		return nil, fmt.Errorf("reading which runs have not ended: %w", err)
+	}
+	dead := map[uuid.UUID]bool{}
+	for _, r := range still {
+		// The runs of a session have ids that come after its own. An earlier run may be of a worker that has lost the lease.
+		session, gone := begun[r.StreamID]
+		dead[r.id] = gone && bytes.Compare(r.id[:], session[:]) >= 0
+	}
+	return dead, nil
+}
+
+// isDead reports whether the process behind a lease is certainly gone. isGone says so also of a guest of an earlier
+// host that has not asked this one yet: that one may still be alive.
+func (w *Warehouse) isDead(name string) bool {
+	var o owner
+	return w.isGone(name) && parseOwner(name, &o) &&
+		(o.host != w.owner.host || errors.Is(syscall.Kill(o.pid, 0), syscall.ESRCH))
+}
+
+// runningOf returns the ids of the rows that say running.
+func runningOf[T any](all []T, row func(*T) (uuid.UUID, string)) (ids []string) {
+	for i := range all {
+		if id, outcome := row(&all[i]); outcome == OutcomeRunning {
+			ids = append(ids, id.String())
+		}
+	}
+	return ids
 }

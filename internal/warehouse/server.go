@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
 )
 
 // Server describes a server. It is read before anything else is done with the server.
@@ -218,4 +221,128 @@ func (p *pool) dialTo(address string) (driver.Conn, error) {
 	}
 	opts.Addr, opts.MaxOpenConns, opts.MaxIdleConns = []string{address}, 1, 1
 	return clickhouse.Open(opts)
+}
+
+// selectServer asks a server what it is: its version, its time zone, whether it is Cloud, the engine of the database,
+// how many of the permanent tables are not replicated, and how many are.
+const selectServer = `SELECT version(), timezone(),
+    toBool((SELECT count() FROM system.settings WHERE name = 'cloud_mode' AND value = '1')),
+    (SELECT any(engine) FROM system.databases WHERE name = {database:String}),
+    (SELECT count() FROM system.tables
+    WHERE database = {database:String} AND match(name, '_(latest|versions|log)$')
+        AND NOT startsWith(engine, 'Replicated') AND match(engine, 'MergeTree')),
+    (SELECT count() FROM system.tables WHERE database = {database:String} AND match(name, '_(latest|versions|log)$') AND startsWith(engine, 'Replicated'))`
+
+// selectServerID asks which of several servers answers.
+const selectServerID = "SELECT toString(serverUUID())"
+
+// selectCluster asks how many shards a cluster has, what other clusters there are, which macros the server has, and how
+// many replicas its shard has; 0 if it does not find itself.
+const selectCluster = `SELECT (SELECT uniqExact(shard_num) FROM system.clusters WHERE cluster = {cluster:String}),
+    (SELECT arraySort(groupUniqArray(cluster)) FROM system.clusters), (SELECT groupArray(macro) FROM system.macros),
+    ` + replicasOfShard
+
+// replicasOfShard counts the replicas of the shard that the server is in.
+const replicasOfShard = `(SELECT count() FROM system.clusters
+    WHERE cluster = {cluster:String}
+        AND shard_num IN (SELECT shard_num FROM system.clusters WHERE cluster = {cluster:String} AND is_local))`
+
+// selectShard asks a server for the number of its shard; 0: it does not find itself in the cluster, or in several
+// shards.
+const selectShard = `SELECT if(uniqExact(shard_num) = 1, toUInt64(any(shard_num)), 0) FROM system.clusters WHERE cluster = {cluster:String} AND is_local`
+
+// selectAccounts lists the accounts that have anything.
+const selectAccounts = "SELECT DISTINCT toString(account) FROM sync_state_log"
+
+// selectAccountsOf lists the accounts that have anything of a stream. Parameter: stream.
+func selectAccountsOf(s *catalog.Stream) string {
+	return sql(`SELECT DISTINCT account FROM
+(
+    SELECT toString(account) AS account FROM sync_state_log WHERE stream = {stream:String}
+    UNION ALL
+    SELECT DISTINCT toString(account) FROM $latest
+)
+ORDER BY account`, parts{"latest": latestTable(s)})
+}
+
+// checkGrant asks whether the user has a right.
+func checkGrant(right, on string) string {
+	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})
+}
+
+// giveRights gives rights to the user who asks.
+func giveRights(rights []string, on string) string {
+	return sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(rights), "on": on})
+}
+
+// trySettings is a statement that does nothing, to be sent with the settings of those that write.
+const trySettings = "SELECT 1"
+
+// syncReplica waits until a replica has what the others had when it was asked.
+func syncReplica(table string) string {
+	return sql("SYSTEM SYNC REPLICA $table LIGHTWEIGHT", parts{"table": table})
+}
+
+// joinedRights are rights as a GRANT lists them.
+func joinedRights(rights []string) string { return strings.Join(rights, ", ") }
+
+// LagError says that the server lacks what other servers have published, and did not get it in time. Nothing was
+// changed.
+type LagError struct {
+	Table  string
+	Server string // address; "" for the embedded engine
+	Waited time.Duration
+	Err    error // what the server said last
+}
+
+func (e *LagError) Error() string {
+	server := "the server"
+	if e.Server != "" {
+		server += " " + e.Server
+	}
+	return fmt.Sprintf("%s lags behind the other replicas: after %s it still lacks what they have of %s. Nothing was changed, and the next run tries again. "+
+		"Look at last_exception in system.replication_queue there, and check whether it reaches the others (system.replicas)", server,
+		e.Waited.Round(time.Second), e.Table)
+}
+
+// Unwrap is what the server said.
+func (e *LagError) Unwrap() error { return e.Err }
+
+// A run waits five minutes for its replica, in several turns. So no proxy takes the connection for dead meanwhile, and
+// a worker that is told to end leaves no statement behind that waits for longer than one turn.
+const (
+	lagTurn  = 20 * time.Second
+	lagTurns = 15
+)
+
+// codeTimeout is the answer of a server that has waited for as long as it was asked to.
+const codeTimeout = 159
+
+// catchUp waits until the server has what others have published to tables, or returns a *LagError.
+func (p *pool) catchUp(ctx context.Context, tables ...string) error {
+	if !p.dialect.syncs() {
+		return nil
+	}
+	for _, table := range tables {
+		if err := p.catchUpOne(ctx, table); err != nil {
+			return fmt.Errorf("waiting for what other servers have of %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func (p *pool) catchUpOne(ctx context.Context, table string) error {
+	statement := syncReplica(table)
+	for waited := time.Duration(0); ; {
+		limited := clickhouse.Context(ctx,
+			clickhouse.WithSettings(clickhouse.Settings{"receive_timeout": int(p.lagTurn.Seconds())}))
+		err := p.retry(limited, statement, func() error { return p.conn.Exec(limited, statement) })
+		if !hasCode(err, codeTimeout) || ctx.Err() != nil {
+			return err
+		}
+		if waited += p.lagTurn; waited >= lagTurns*p.lagTurn {
+			return &LagError{Table: table, Server: p.address(), Waited: waited, Err: err}
+		}
+		p.log.Warn("the server is behind the other replicas: waiting", "table", table, "waited", waited)
+	}
 }

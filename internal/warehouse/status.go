@@ -3,9 +3,13 @@ package warehouse
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // StreamStatus is the state of one stream of one account.
@@ -150,4 +154,213 @@ func (r Reader) LiveRows(ctx context.Context) (map[StreamID]uint64, error) {
 		all[c.StreamID] = c.live
 	}
 	return all, nil
+}
+
+// notAhead leaves out runs that began after now: they were dated by a wrong clock, and would be the last ones
+// until that time.
+const notAhead = "started_at <= now64(3, 'UTC') + toIntervalMinute(1)"
+
+// wholeLooks is the condition for runs that bring a stream in step with the API. The others load single records of it,
+// and say nothing about the rest.
+var wholeLooks = inStepModes + " AND " + notAhead
+
+// freshLooks is the condition for runs that say how fresh a stream is. A backfill of a range that was asked for does
+// not, however it ends: it is about the past, and a person is there to see.
+var freshLooks = freshModes + " AND " + notAhead
+
+// succeeded is the condition for a run that brought the stream in step with the API. Of the runs of a first load only
+// the last one has a watermark: by then everything is loaded.
+const succeeded = "(outcome = '" + OutcomeSuccess + "' AND (mode != '" + ModeInitial + "' OR isNotNull(watermark)))"
+
+// selectStandings reads the state of each stream, from the bookkeeping alone. It reads the runs once: there may be a
+// million. If there are few, planning takes longer than running. So expressions are made columns of a subquery, which
+// are planned once. A name that stands for an expression is planned again wherever it is used.
+func selectStandings() string {
+	return sqlFile("select_standings", parts{
+		"succeeded": succeeded, "fresh": freshLooks, "faulty": faulty, "published": publishedSomething, "held": deletesHeld,
+		"whole":   wholeModes,
+		"running": quote(OutcomeRunning), "stopped": quote(OutcomeStopped),
+		"initial": quote(ModeInitial), "watermark": quote(stateWatermark), "scope": quote(StateScope), "clock": quote(StateClock),
+		"streams": stringArray(catalog.Names()),
+	})
+}
+
+// selectAnyOfAccount says whether there is anything of an account: it counts 1 row or none. Parameter: account.
+const selectAnyOfAccount = `SELECT count() FROM
+(
+    SELECT 1 FROM sync_runs_log WHERE account = {account:String}
+    UNION ALL
+    SELECT 1 FROM settlements_log WHERE account = {account:String}
+    LIMIT 1
+)`
+
+// selectLiveRows counts the rows of the view of each stream.
+func selectLiveRows() string {
+	var counts []string
+	for _, s := range catalog.All() {
+		counts = append(counts, sql("SELECT account, $name AS stream, count() AS live FROM $view GROUP BY account",
+			parts{"name": quote(s.Name), "view": s.Name}))
+	}
+	return strings.Join(counts, "\nUNION ALL\n")
+}
+
+// askedStream selects the rows of the account and the stream that are asked for, or all.
+const askedStream = "({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})"
+
+// rowsOfRun is the largest number of rows that a run has before they are merged: its beginning, its end, and that it
+// was found dead or finished by another.
+const rowsOfRun = 4
+
+// selectRuns lists the runs that a filter selects, the newest first. Parameters: account and stream. If a few of each
+// stream are asked for, it first finds out since when these are: to order a million runs takes long.
+func selectRuns(f RunFilter) string {
+	modes, recent, each := "", "", ""
+	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause`
+	if f.Brief {
+		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
+	}
+	if f.WholeLooks {
+		modes = " AND " + wholeLooks
+	}
+	if f.PerStream > 0 {
+		each = fmt.Sprintf("LIMIT %d BY account, stream ", f.PerStream)
+		recent = sql(`
+INNER JOIN
+(
+    SELECT account, stream, -groupArraySorted($versions)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
+    WHERE $mine$modes GROUP BY account, stream
+) AS recent ON recent.account = r.account AND recent.stream = r.stream`,
+			parts{"versions": fmt.Sprint(rowsOfRun * f.PerStream), "mine": askedStream, "modes": modes})
+		modes += " AND toUnixTimestamp64Milli(started_at) >= recent.since"
+	}
+	return sql(`SELECT $columns
+FROM sync_runs_log AS r FINAL$recent
+WHERE $mine$modes
+ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
+		parts{"columns": columns, "mine": askedStream, "modes": modes, "recent": recent, "each": each,
+			"limit": fmt.Sprint(f.Limit)})
+}
+
+// stringArray writes strings as an array of SQL.
+func stringArray(values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = quote(v)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// Totals are what a run has read.
+type Totals struct {
+	Pages      uint64 `json:"pages"`
+	Read       uint64 `json:"rows_read"`
+	Staged     uint64 `json:"staged"`
+	Rejected   uint64 `json:"rejected"`   // entries of rejected_records
+	Unloadable uint64 `json:"unloadable"` // records that were rejected whole
+	Noise      uint64 `json:"noise"`      // decimals whose binary noise was rounded away
+	Bytes      uint64 `json:"bytes"`
+	Retries    uint64 `json:"retries"`
+}
+
+// RunRecord is one row of sync_runs.
+//
+// A run that publishes is finished when all that it changes is attached. If a run died while it published, and another
+// one has finished its work, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
+// fresher because it was found later.
+type RunRecord struct {
+	Account        string    `json:"account"`
+	Stream         string    `json:"stream"`
+	RunID          uuid.UUID `json:"run_id"`
+	Mode           string    `json:"mode"`
+	StartedAt      time.Time `json:"started_at"`
+	FinishedAt     time.Time `json:"finished_at"` // zero: under way, or killed and not stored as such yet
+	Outcome        string    `json:"outcome"`
+	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
+	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
+	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known
+	Totals         Totals    `json:"totals"`
+	Changes        Changes   `json:"changes"`
+	Duplicates     uint64    `json:"duplicates"`
+	WouldDelete    uint64    `json:"would_delete"`    // rows that it would have deleted if a guard had not stopped it
+	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
+	Warnings       []string  `json:"warnings"`
+	Error          string    `json:"error"`
+	Cause          string    `json:"cause,omitempty"` // equal ones are one fault, if they are of one account, or of a service
+	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
+	Unknown []string `json:"-"`
+	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
+	Clashes Clashes  `json:"-"` // likewise
+	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
+}
+
+var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
+	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
+	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"error String, cause String, version UInt64")
+
+// LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
+func (r RunRecord) LoadedAll() bool {
+	return r.Outcome == OutcomeSuccess || r.Outcome == OutcomeGuarded && r.Changes.Kept > 0
+}
+
+// saveRun writes the run's row; a later write replaces an earlier one.
+func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
+	_, next, err := p.timeAfter(ctx, newestVersion,
+		"sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
+		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
+	if err != nil {
+		return err
+	}
+	return p.insertRun(ctx, r, next)
+}
+
+// beginRun writes the first row of a run.
+func (p *pool) beginRun(ctx context.Context, r RunRecord) error {
+	return p.insertRun(ctx, r, r.StartedAt)
+}
+
+// insertRun writes the run's row with a version that is later than that of the row that it replaces.
+func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error {
+	warnings := r.Warnings
+	if warnings == nil {
+		warnings = []string{}
+	}
+	err := p.insert(ctx, "sync_runs_log", runColumns, func(b driver.Batch) error {
+		return b.Append(r.Account, r.Stream, r.RunID, r.Mode, r.StartedAt, optional(r.FinishedAt), r.Outcome,
+			optional(r.RequestedAfter),
+			optional(r.Watermark), optional(r.ServerTime), r.Totals.Pages, r.Totals.Read,
+			r.Changes.Inserted, r.Changes.Updated,
+			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
+			r.Changes.Older, r.Changes.Kept,
+			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, r.Cause,
+			uint64(next.UnixMicro()))
+	})
+	if err != nil {
+		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)
+	}
+	return nil
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is
+// alive, except for alive, the run that continues.
+func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
+	now, err := p.Now(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.exec(ctx, insertKilled, named("account", account), named("stream", stream),
+		named("alive", alive.String()), named("now", fmt.Sprint(now.UnixMicro())))
+	if err != nil {
+		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
+	}
+	return nil
 }

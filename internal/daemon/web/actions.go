@@ -17,9 +17,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -283,4 +287,88 @@ func (s *Server) apiActions(w http.ResponseWriter, r *http.Request) {
 
 func (a *answers) readActions(ctx context.Context, limit int) ([]warehouse.Action, error) {
 	return a.o.Warehouse.Actions(ctx, limit)
+}
+
+// Acted is the result of an operator's action.
+type Acted struct {
+	Action warehouse.Action // as it was recorded; if nothing was done, as it was requested
+	Done   bool             // there was something to do
+	Text   string           // the result, in a sentence or two
+}
+
+// Count returns a number of things, as pages write it.
+func Count(n uint64, of string) string { return term.Plural(n, of) }
+
+// Again returns the result of an action that was requested before under the same key. Nothing is done a second time.
+func Again(earlier *warehouse.Action) Acted {
+	if earlier == nil {
+		return Acted{}
+	}
+	return Acted{Action: *earlier, Done: true, Text: "This request came before, and is not carried out a second time."}
+}
+
+// RefusalError says why an action is not carried out. Nothing was changed.
+type RefusalError struct {
+	Unknown bool // the stream, account or payout does not exist
+	Reason  string
+}
+
+func (r *RefusalError) Error() string { return r.Reason }
+
+// maxReason is the longest reason that an operator may write, in characters.
+const maxReason = 500
+
+// CheckReason returns why a text cannot be the reason of an action, nil if it can. A reason is one line for people.
+func CheckReason(text string) error {
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return errors.New("want one line of text")
+	case utf8.RuneCountInString(text) > maxReason:
+		return fmt.Errorf("want at most %d characters", maxReason)
+	}
+	return nil
+}
+
+// scopeJSON is a list of conditions, never null.
+type scopeJSON []catalog.Condition
+
+func newScopeJSON(s catalog.Scope) scopeJSON { return append(scopeJSON{}, s...) }
+
+// loadedScope returns the scope of the last complete list of the stream, nil if this version cannot read it.
+func (st *streamState) loadedScope() catalog.Scope {
+	scope, err := catalog.ParseScope(st.standing.Scope)
+	if err != nil {
+		return nil
+	}
+	return scope
+}
+
+// scopeRow is the part of a stream that is loaded.
+type scopeRow struct {
+	Brief, Whole string
+	Loaded       string // the part that is loaded until the next complete list, if it differs
+}
+
+// scope returns the part of the stream that is loaded, nil if all of it is loaded and should be.
+func (st *streamState) scope() *scopeRow {
+	loaded := st.loadedScope()
+	wanted := st.Scope
+	if !st.configured {
+		wanted = loaded
+	}
+	if len(wanted) == 0 && len(loaded) == 0 {
+		return nil
+	}
+	row := scopeRow{Brief: capitalized(wanted.Brief()), Whole: wanted.Or("all rows")}
+	if len(wanted) == 0 {
+		row.Brief = "All rows"
+	}
+	if wanted.Encode() == loaded.Encode() {
+		return &row
+	}
+	row.Loaded = "not loaded yet"
+	if st.standing.LastSuccess != nil {
+		row.Loaded = "loaded so far: " + loaded.Or("all rows")
+	}
+	return &row
 }

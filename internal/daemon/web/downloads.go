@@ -1,16 +1,24 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
+	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"dealhouse/internal/payouts"
+	"dealhouse/internal/term"
 )
 
 // download is a file that the command `dealhouse` can write too: its name, and how it is made.
@@ -227,4 +235,134 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 			}
 			return statement.WriteCSV(to)
 		}})
+}
+
+const (
+	// heldBack is how many bytes of a download are buffered before the first one is sent: until then, an
+	// error can still be reported.
+	heldBack = 64 << 10
+	// maxDownloads is how many downloads are made side by side. A viewer with a slow connection
+	// does not block any page.
+	maxDownloads = 2
+)
+
+// attachment is a download under way. It is sent while it is made, and not kept in memory. An error before
+// the first bytes are sent is reported in the answer. An error after that cuts the answer off, so that
+// nobody takes it for complete.
+type attachment struct {
+	to     http.ResponseWriter
+	header func(http.Header)
+	most   int // bytes that are held back at most
+	held   []byte
+	begun  bool // the first bytes are sent
+}
+
+// newAttachment makes the attachment of a request. An answer by HTTP/1.0, which some proxies use, ends with its
+// connection, so it looks complete wherever it is cut off. Such an answer is sent only when it is complete.
+func newAttachment(to http.ResponseWriter, r *http.Request, header func(http.Header)) *attachment {
+	a := &attachment{to: to, header: header, most: heldBack}
+	if !r.ProtoAtLeast(1, 1) {
+		a.most = math.MaxInt
+	}
+	return a
+}
+
+// Write implements io.Writer.
+func (a *attachment) Write(p []byte) (int, error) {
+	if len(a.held)+len(p) > a.most {
+		if err := a.send(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) > a.most {
+		return a.to.Write(p)
+	}
+	a.held = append(a.held, p...)
+	return len(p), nil
+}
+
+// send sends what is held back.
+func (a *attachment) send() error {
+	if !a.begun {
+		a.header(a.to.Header())
+		a.begun = true
+	}
+	_, err := a.to.Write(a.held)
+	a.held = a.held[:0]
+	return err
+}
+
+// toDownload runs a function as soon as fewer than maxDownloads downloads are under way.
+func (s *Server) toDownload(ctx context.Context, do func() error) error {
+	select {
+	case s.downloads <- struct{}{}:
+		defer func() { <-s.downloads }()
+		return do()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replies writes answers: pages, JSON, static files and refusals.
+type replies struct {
+	log    *slog.Logger
+	assets assets
+	files  map[string][]byte // static files by their address
+	pages  map[string]*template.Template
+}
+
+func newReplies(log *slog.Logger) (*replies, error) {
+	assets, files, err := readAssets()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := parsePages()
+	if err != nil {
+		return nil, err
+	}
+	return &replies{log: log, assets: assets, files: files, pages: pages}, nil
+}
+
+func (out *replies) static(w http.ResponseWriter, r *http.Request) {
+	content, ok := out.files[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", contentTypes[path.Ext(r.URL.Path)])
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// render answers with a complete page, or with an error.
+func (out *replies) render(w http.ResponseWriter, name string, p page) {
+	var b bytes.Buffer
+	if err := out.pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
+		out.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // it is no error if the viewer has left
+}
+
+func (out *replies) writeJSON(w http.ResponseWriter, status int, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		out.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(term.JSON(text), '\n')) // it is no error if the viewer has left
+}
+
+// refuse answers with an error as JSON.
+func (out *replies) refuse(w http.ResponseWriter, status int, err error) {
+	out.writeJSON(w, status, map[string]string{"error": err.Error()})
+}
+
+// fail answers with an internal error. The reason is only logged.
+func (out *replies) fail(w http.ResponseWriter, err error) {
+	out.log.Error("could not render a page", "error", err)
+	http.Error(w, "internal error: the log has the reason", http.StatusInternalServerError)
 }

@@ -1,12 +1,18 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof" // it registers with the default mux too, which nobody serves
+	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -226,4 +232,204 @@ func (s *Server) answer() error {
 		return s.server.ServeTLS(s.listener, "", "")
 	}
 	return s.server.Serve(s.listener)
+}
+
+// policy allows what this package serves and nothing else: no inline script or style, no other origin, no frame.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// policyOfForms is the policy of pages with forms, which may be sent to their own origin.
+var policyOfForms = strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1)
+
+// gate decides who gets in, and which requests come from our own pages.
+type gate struct {
+	o        *Options
+	loopback bool   // only this machine can reach the listener
+	secret   []byte // of the tokens in forms
+	crossing *http.CrossOriginProtection
+}
+
+// guard checks each request before its handler.
+func (g *gate) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		if g.acts() {
+			h.Set("Content-Security-Policy", policyOfForms)
+		}
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead &&
+			(r.Method != http.MethodPost || !takesActions(r.URL.Path)): // web-1
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		case !g.hostAllowed(r.Host):
+			http.Error(w, "this address answers under the names of this machine only (127.0.0.1, localhost)",
+				http.StatusMisdirectedRequest)
+		case !g.authorized(r) && !isProbe(r.URL.Path): // web-5
+			h.Set("WWW-Authenticate", `Basic realm="dealhouse", charset="UTF-8"`)
+			http.Error(w, "user and password, please", http.StatusUnauthorized)
+		case r.Method == http.MethodPost && !g.acts(): // web-1
+			http.Error(w, "actions are taken only where a user and a password are configured: set daemon.user and daemon.password", http.StatusForbidden)
+		case r.Method == http.MethodPost && g.crossing.Check(r) != nil: // web-6
+			http.Error(w, "this request comes from a page of another origin", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isProbe reports whether an address is for orchestrators, which cannot give a password.
+func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" }
+
+// authorized reports whether the request has the credentials, or none are needed. It takes the same time
+// whatever is wrong with them. A line feed at the end does not count, as in the configuration: Prometheus sends what a
+// Secret of Kubernetes has, which is a file with one more often than not.
+func (g *gate) authorized(r *http.Request) bool {
+	if !g.o.secured() {
+		return true
+	}
+	user, password, _ := r.BasicAuth()
+	want := trust.Login{User: g.o.User, Password: g.o.Password}
+	return want.Matches(trust.Login{User: strings.TrimRight(user, "\r\n"), Password: strings.TrimRight(password, "\r\n")})
+}
+
+// hostAllowed refuses foreign host names if there are no credentials. Otherwise the author of a web page could make a
+// host name of their own resolve to 127.0.0.1, and then the browser of a user on this machine would read this page for
+// them. With credentials this cannot happen, because the browser has none for that name.
+func (g *gate) hostAllowed(host string) bool {
+	return !g.loopback || g.o.secured() || host == "" || trust.LocalRequest(host)
+}
+
+// Waits are time limits. A zero value means the default, which each comment gives.
+type Waits struct {
+	Read    time.Duration // the warehouse, before a page is shown without it; 4 s
+	Detail  time.Duration // the figures of a payout, or of a month; 30 s
+	Compare time.Duration // comparing payouts with all transactions, which takes seconds for millions of them; 1 min
+	// Viewer is how long a viewer waits for what is read in the background, when nothing is known yet; 3 s.
+	Viewer time.Duration
+	Act    time.Duration // an action, including its record; 30 s
+
+	Header  time.Duration // a client, to send the header of a request; 5 s
+	Request time.Duration // a client, to send all of it; 10 s
+	Answer  time.Duration // an answer, from the request on; 1 min
+	Drain   time.Duration // answers under way, when the server is asked to stop; 10 s
+}
+
+// orUsual replaces zero values by the defaults.
+func (w Waits) orUsual() Waits {
+	return Waits{
+		Read:    cmp.Or(w.Read, 4*time.Second),
+		Detail:  cmp.Or(w.Detail, 30*time.Second),
+		Compare: cmp.Or(w.Compare, time.Minute),
+		Viewer:  cmp.Or(w.Viewer, 3*time.Second),
+		Act:     cmp.Or(w.Act, 30*time.Second),
+		Header:  cmp.Or(w.Header, 5*time.Second),
+		Request: cmp.Or(w.Request, 10*time.Second),
+		Answer:  cmp.Or(w.Answer, time.Minute),
+		Drain:   cmp.Or(w.Drain, 10*time.Second),
+	}
+}
+
+// newTLSConfig returns the TLS configuration, nil without a certificate.
+func (s *Server) newTLSConfig() (*tls.Config, error) {
+	if s.o.TLSCert == "" {
+		return nil, nil //nolint:nilnil // no certificate is not an error, and plain HTTP has no configuration
+	}
+	c := &certificate{certFile: s.o.TLSCert, keyFile: s.o.TLSKey}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		current, err := c.current()
+		if err != nil {
+			s.log.Error("the new certificate cannot be used; the old one stays", "error", err)
+		}
+		return current, nil
+	}}, nil
+}
+
+// certificate is a pair of files that someone renews while the daemon runs.
+type certificate struct {
+	certFile, keyFile string
+
+	mu     sync.Mutex
+	pair   tls.Certificate
+	stamps [2]stamp
+}
+
+// stamp shows whether a file has changed.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// current returns the pair that the files contain now. If they cannot be used, it returns the previous pair, and an
+// error once for each change of the files.
+func (c *certificate) current() (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.stat() != c.stamps {
+		err = c.read()
+	}
+	pair := c.pair
+	return &pair, err
+}
+
+func (c *certificate) read() error {
+	c.stamps = c.stat() // before reading: a change in between is seen the next time
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("reading the certificate %s and its key %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.pair = pair
+	return nil
+}
+
+func (c *certificate) stat() (s [2]stamp) {
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			s[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return s
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.alive)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", s.o.Metrics)
+	mux.HandleFunc("GET /api/v1/status", s.apiStatus)
+	mux.HandleFunc("GET /api/v1/runs", s.apiRuns)
+	mux.HandleFunc("GET /api/v1/receivers", s.apiReceivers)
+	mux.HandleFunc("GET "+actionsAPI, s.apiActions)
+	mux.HandleFunc("POST "+actionsAPI, s.apiAct)
+	mux.HandleFunc("GET "+actionsPage, s.actionsPage)
+	mux.HandleFunc("POST "+actionsPage, s.pageAct)
+	mux.HandleFunc("GET /{$}", s.status)
+	mux.HandleFunc("GET /streams/{account}/{stream}", s.stream)
+	mux.HandleFunc("GET "+timelinePage, s.timeline)
+	mux.HandleFunc("GET /payouts", s.payoutsPage)
+	mux.HandleFunc("GET /payouts/download", s.downloadPayouts)
+	mux.HandleFunc("GET /payouts/{account}/{payout}", s.payoutPage)
+	mux.HandleFunc("GET /payouts/{account}/{payout}/download", s.downloadPayout)
+	mux.HandleFunc("GET /statements/{account}/{month}", s.statementPage)
+	mux.HandleFunc("GET /statements/{account}/{month}/figure", s.figurePage)
+	mux.HandleFunc("GET /statements/{account}/{month}/download", s.downloadStatement)
+	mux.HandleFunc("GET /static/", s.reply.static)
+	if s.o.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return mux
 }
