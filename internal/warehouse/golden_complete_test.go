@@ -123,13 +123,18 @@ func namesWithStatements(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	look := func(name string, in ast.Node) {
 		ast.Inspect(in, func(n ast.Node) bool {
-			if l, ok := n.(*ast.BasicLit); ok && l.Kind == gotoken.STRING {
-				if text, err := strconv.Unquote(l.Value); err == nil && statementText.MatchString(text) {
-					names[name] = true
-				}
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				text, err := strconv.Unquote(n.Value)
+				names[name] = names[name] || n.Kind == gotoken.STRING && err == nil && statementText.MatchString(text)
+			case *ast.Ident:
+				names[name] = names[name] || n.Name == "sqlFile" && name != "sqlFile" // a file is a statement
 			}
 			return true
 		})
+		if !names[name] {
+			delete(names, name)
+		}
 	}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
