@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// LocalHost reports whether the host of a URL, a name or a number without a port, is this machine: localhost, or an address
-// such as 127.0.0.1 or ::1. A name below localhost is not: Go asks a name server for it, which may answer anything.
+// LocalHost reports whether the host of a URL, a name or a number without a port, is this machine: localhost, or an
+// address such as 127.0.0.1 or ::1. A name below localhost is not: Go asks a name server for it, which may answer
+// anything.
 func LocalHost(host string) bool {
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
