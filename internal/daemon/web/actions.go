@@ -9,10 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,14 +22,9 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
-)
-
-// The addresses that actions are sent to: by programs, and by the forms of the pages.
-const (
-	actionsAPI  = "/api/v1/actions"
-	actionsPage = "/actions"
 )
 
 const (
@@ -161,45 +155,6 @@ func uuidJSON(id uuid.UUID) *string {
 	return &text
 }
 
-// apiAct carries out an action that a program requests.
-func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
-	acted, err := s.actOf(w, r)
-	if err != nil {
-		status, text := s.operator.whyNot(err)
-		s.reply.refuse(w, status, errors.New(text))
-		return
-	}
-	s.reply.writeJSON(w, http.StatusOK, actedJSON{Done: acted.Done, Message: acted.Text, Action: newActionJSON(acted.Action)})
-}
-
-func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
-		kind != "application/json" { // web-6
-		return acted, &requestError{http.StatusUnsupportedMediaType, "want Content-Type: application/json"}
-	}
-	if _, err := parameters(r); err != nil {
-		return acted, badRequest("%s", err)
-	}
-	var q actionRequest
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-	body.DisallowUnknownFields()
-	if err := body.Decode(&q); err != nil {
-		return acted, badRequest("the request cannot be read: %s", err)
-	}
-	if _, err := body.Token(); !errors.Is(err, io.EOF) {
-		return acted, badRequest("unexpected data after the JSON document")
-	}
-	a, err := q.read()
-	if err != nil {
-		return acted, err
-	}
-	if a.Key, err = idempotencyKey(r); err != nil {
-		return acted, err
-	}
-	a.Via = warehouse.ViaAPI
-	return s.operator.act(r.Context(), q, a)
-}
-
 // idempotencyKey returns the key by which a repeated request is recognized, "" if none is given.
 func idempotencyKey(r *http.Request) (string, error) {
 	keys := r.Header.Values("Idempotency-Key")
@@ -258,42 +213,6 @@ func (op *operator) advised(err error) string {
 		return explain(err) + "; " + advice
 	}
 	return explain(err)
-}
-
-// apiActions lists what operators did.
-func (s *Server) apiActions(w http.ResponseWriter, r *http.Request) {
-	limit := defaultRuns
-	query, err := parameters(r, "limit")
-	if err == nil && query.Has("limit") {
-		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > maxRuns {
-			err = fmt.Errorf("limit: want a number from 1 to %d", maxRuns)
-		}
-	}
-	if err != nil {
-		s.reply.refuse(w, http.StatusBadRequest, err)
-		return
-	}
-	all := s.answers.actions.get(r.Context(), limit)
-	if all.err != nil {
-		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(all.err)))
-		return
-	}
-	out := []actionJSON{}
-	for _, a := range all.value {
-		out = append(out, newActionJSON(a))
-	}
-	s.reply.writeJSON(w, http.StatusOK, map[string][]actionJSON{"actions": out})
-}
-
-func (a *answers) readActions(ctx context.Context, limit int) ([]warehouse.Action, error) {
-	return a.o.Warehouse.Actions(ctx, limit)
-}
-
-// Acted is the result of an operator's action.
-type Acted struct {
-	Action warehouse.Action // as it was recorded; if nothing was done, as it was requested
-	Done   bool             // there was something to do
-	Text   string           // the result, in a sentence or two
 }
 
 // Count returns a number of things, as pages write it.
@@ -371,4 +290,152 @@ func (st *streamState) scope() *scopeRow {
 		row.Loaded = "loaded so far: " + loaded.Or("all rows")
 	}
 	return &row
+}
+
+// payoutRequest has the parts of a request that only actions about payouts have.
+type payoutRequest struct {
+	PayoutID  json.Number `json:"payout_id"`
+	Kind      string      `json:"kind"`
+	Currency  string      `json:"currency"`
+	Code      string      `json:"code"`
+	Tolerance json.Number `json:"tolerance"`
+	Month     string      `json:"month"`
+	Seen      string      `json:"seen"`
+}
+
+// payoutRequestOf reads a request from a form. The field matter is the kind, and the currency if there is one.
+func payoutRequestOf(form url.Values) payoutRequest {
+	q := payoutRequest{PayoutID: json.Number(form.Get("payout_id")), Code: form.Get("code"),
+		Tolerance: json.Number(form.Get("tolerance")), Month: form.Get("month"), Seen: form.Get("seen")}
+	q.Kind, q.Currency, _ = strings.Cut(form.Get("matter"), " ")
+	return q
+}
+
+// aboutPayouts reports whether an action is about payouts. Such an action needs only the warehouse, not the daemon.
+func aboutPayouts(action string) bool {
+	return action == warehouse.ActionAcknowledge || action == warehouse.ActionCloseMonth
+}
+
+// about returns an acknowledgement in one line.
+func (q payoutRequest) about() string {
+	text := fmt.Sprintf("payout %s as %s", q.PayoutID, term.Spaced(q.Code))
+	if q.Kind != "" {
+		text += ", " + strings.TrimSpace(term.Spaced(q.Kind)+" "+q.Currency)
+	}
+	if q.Tolerance != "" && q.Tolerance != "0" {
+		text += ", tolerance " + string(q.Tolerance)
+	}
+	return text
+}
+
+// actOnPayouts writes what an operator requests, as `dealhouse reconcile` does, and then records the action. If
+// recording fails, repeating the request does no harm: there is nothing left to do, or the state is no longer the
+// one that the operator saw.
+func (op *operator) actOnPayouts(ctx context.Context, q actionRequest, a warehouse.Action) (Acted, error) {
+	op.accounting.Lock()
+	defer op.accounting.Unlock()
+	do, about := op.closeMonth, "month "+q.Month
+	if a.Action == warehouse.ActionAcknowledge {
+		do, about = op.acknowledge, q.about()
+	}
+	a.Stream = catalog.Payouts().Name
+	a.Reason = strings.TrimSuffix(about+": "+q.Reason, ": ")
+	if a.Key != "" {
+		earlier, err := op.o.Warehouse.EarlierAction(ctx, a)
+		if err != nil || earlier != nil {
+			return Again(earlier), err
+		}
+	}
+	acted, err := do(ctx, q)
+	acted.Action = a
+	if err != nil || !acted.Done {
+		return acted, err
+	}
+	op.answers.payouts.outdate(struct{}{})
+	if acted.Action, err = op.o.Warehouse.RecordAction(ctx, a); err != nil {
+		return acted, err
+	}
+	op.log.Info("an operator has acted", "action", a.Action, "actor", a.Actor, "via", a.Via, "account", a.Account, "reason",
+		a.Reason)
+	return acted, nil
+}
+
+func (op *operator) acknowledge(ctx context.Context, q actionRequest) (acted Acted, err error) {
+	ask := payouts.Acknowledging{Account: q.Account, Kind: q.Kind, Currency: q.Currency, Reason: q.Code, Note: q.Reason,
+		By: op.o.User, Seen: q.Seen, Rules: op.answers.rules()}
+	switch {
+	case q.RunID != "" || q.Month != "":
+		return acted, badRequest("run_id, month: an acknowledgement is about a payout")
+	case q.Tolerance == "":
+		q.Tolerance = "0"
+	}
+	if ask.Payout, err = strconv.ParseInt(string(q.PayoutID), 10, 64); err != nil {
+		return acted, badRequest("payout_id: want the number of a payout")
+	}
+	if ask.Tolerance, err = strconv.ParseInt(string(q.Tolerance), 10, 64); err != nil {
+		return acted, badRequest("tolerance: want a number of the smallest units of the currency")
+	}
+	all, err := payouts.Acknowledge(ctx, op.o.Warehouse, ask)
+	op.answers.onePayout.outdate(payoutKey{q.Account, ask.Payout})
+	if refused, ok := errors.AsType[*payouts.RefusedError](err); ok {
+		if refused.Why == payouts.NothingOpen {
+			return Acted{Text: term.Sentence(refused.Reason)}, nil
+		}
+		return acted, whyRefused(refused)
+	}
+	if err != nil {
+		return acted, err
+	}
+	var what []string
+	for _, k := range all {
+		what = append(what, payouts.Acknowledged(k))
+	}
+	return Acted{Done: true, Text: fmt.Sprintf("Payout %d is acknowledged as %s: %s. It stays quiet until its amounts change.",
+		ask.Payout, term.Spaced(q.Code), term.List(what))}, nil
+}
+
+func (op *operator) closeMonth(ctx context.Context, q actionRequest) (acted Acted, err error) {
+	only := payoutRequest{Month: q.Month, Seen: q.Seen}
+	if q.payoutRequest != only || q.RunID != "" {
+		return acted, badRequest("close_month takes account, month, seen and reason")
+	}
+	month, err := payouts.ParseMonth(q.Month)
+	if err == nil && !op.answers.knowsAccount(ctx, q.Account) {
+		return acted, &RefusalError{Unknown: true, Reason: "there is no account " + q.Account}
+	}
+	var statement payouts.Statement
+	if err == nil {
+		statement, err = payouts.CloseAsSeen(ctx, op.o.Warehouse, q.Account, month, op.o.User, q.Reason, q.Seen)
+		op.answers.statements.outdate(statementKey{q.Account, month})
+	}
+	if refused, ok := errors.AsType[*payouts.RefusedError](err); ok {
+		return acted, whyRefused(refused)
+	}
+	switch {
+	case errors.Is(err, payouts.ErrMonthClosed):
+		closes, failed := op.o.Warehouse.Closes(ctx, q.Account)
+		i := slices.IndexFunc(closes, func(c warehouse.Close) bool { return c.Month.Equal(month) })
+		if failed == nil && i >= 0 {
+			return Acted{Text: fmt.Sprintf("%s of %s is closed already, by %s.", q.Month, q.Account, closes[i].By)}, nil
+		}
+		return acted, &RefusalError{Reason: err.Error()}
+	case errors.Is(err, payouts.ErrMonthOpen):
+		return acted, &RefusalError{Reason: err.Error()}
+	case err != nil:
+		return acted, err
+	}
+	return Acted{Done: true, Text: fmt.Sprintf("%s of %s is closed, with the hash %s.", q.Month, q.Account,
+		statement.Hash())}, nil
+}
+
+// whyRefused returns the error by which a refusal is answered.
+func whyRefused(r *payouts.RefusedError) error {
+	switch r.Why {
+	case payouts.NotThere:
+		return &RefusalError{Unknown: true, Reason: r.Reason}
+	case payouts.HasMoved, payouts.NothingOpen:
+		return &RefusalError{Reason: r.Reason}
+	case payouts.Unreadable:
+	}
+	return badRequest("%s", r.Reason)
 }

@@ -1,17 +1,16 @@
 package web
 
 import (
-	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -203,15 +202,6 @@ func (s *Server) apiRuns(w http.ResponseWriter, r *http.Request) {
 	s.reply.writeJSON(w, http.StatusOK, map[string][]runJSON{"runs": out})
 }
 
-// configured reports whether an account is configured. "", which means all accounts, always is.
-func (a *answers) configured(account string) bool {
-	return account == "" || slices.ContainsFunc(a.o.Streams(), func(st Stream) bool { return st.Account == account })
-}
-
-func (a *answers) readRuns(ctx context.Context, f warehouse.RunFilter) ([]warehouse.RunRecord, error) {
-	return a.o.Warehouse.Runs(ctx, f)
-}
-
 func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
 	query, err := parameters(r, "account", "stream", "limit")
 	if err != nil {
@@ -231,26 +221,6 @@ func runFilter(r *http.Request) (f warehouse.RunFilter, err error) {
 		f.Limit = n
 	}
 	return f, nil
-}
-
-// parameters returns the parameters of the address. It refuses unknown names, so that a misspelt one is noticed,
-// and names that come twice.
-func parameters(r *http.Request, names ...string) (url.Values, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, fmt.Errorf("the parameters cannot be read: %w", err)
-	}
-	for name, values := range query {
-		switch {
-		case len(names) == 0:
-			return nil, fmt.Errorf("%q: there are no parameters here", name)
-		case !slices.Contains(names, name):
-			return nil, fmt.Errorf("%q: there is no such parameter: there are %s", name, strings.Join(names, ", "))
-		case len(values) > 1:
-			return nil, fmt.Errorf("%s: given twice", name)
-		}
-	}
-	return query, nil
 }
 
 func newRunJSON(r warehouse.RunRecord) runJSON {
@@ -273,21 +243,6 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 		out.Duration = seconds(&took)
 	}
 	return out
-}
-
-func timeJSON(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := rfc3339(t)
-	return &text
-}
-
-func pointedJSON(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return timeJSON(*t)
 }
 
 func seconds(d *time.Duration) *float64 {
@@ -317,53 +272,6 @@ type receiverRow struct {
 	Bad        bool
 }
 
-// receiverStates returns the receivers of the configuration, with what the warehouse knows about them, and their forms.
-func (a *answers) receiverStates(ctx context.Context) (all []warehouse.ReceiverState, forms []string, err error) {
-	if a.o.Receivers == nil {
-		return nil, nil, nil
-	}
-	names, forms := a.o.Receivers()
-	if len(names) == 0 {
-		return nil, nil, nil
-	}
-	known := a.receivers.get(ctx, struct{}{})
-	for _, name := range names {
-		state := known.value[name]
-		state.Receiver = name
-		all = append(all, state)
-	}
-	return all, forms, known.err
-}
-
-// receiverRows returns the receivers as rows of the status page.
-func (s *Server) receiverRows(ctx context.Context) (rows []receiverRow) {
-	all, forms, err := s.answers.receiverStates(ctx)
-	for i, r := range all {
-		row := receiverRow{Name: r.Receiver, Text: forms[i]}
-		switch {
-		case forms[i] == "ping": // it has no messages
-		case err != nil:
-			row.Text += ", how it stands is not known"
-		case r.Waiting > 0:
-			row.Bad = r.Error != ""
-			row.Text += ", " + term.Plural(r.Waiting, "message") + " waiting for " + term.Long(s.o.Clock().Sub(*r.Oldest))
-			if row.Bad {
-				row.Text += ": " + r.Error
-			}
-		case r.LastSent != nil:
-			row.Text += ", last told " + term.Ago(s.o.Clock().Sub(*r.LastSent), term.Long)
-		default:
-			row.Text += ", there was nothing to tell yet"
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (a *answers) readReceivers(ctx context.Context, _ struct{}) (map[string]warehouse.ReceiverState, error) {
-	return a.o.Warehouse.At("").Receivers(ctx)
-}
-
 func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
 	if _, err := parameters(r); err != nil {
 		s.reply.refuse(w, http.StatusBadRequest, err)
@@ -383,4 +291,87 @@ func (s *Server) apiReceivers(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	s.reply.writeJSON(w, http.StatusOK, map[string][]receiverJSON{"receivers": out})
+}
+
+// apiAct carries out an action that a program requests.
+func (s *Server) apiAct(w http.ResponseWriter, r *http.Request) {
+	acted, err := s.actOf(w, r)
+	if err != nil {
+		status, text := s.operator.whyNot(err)
+		s.reply.refuse(w, status, errors.New(text))
+		return
+	}
+	s.reply.writeJSON(w, http.StatusOK, actedJSON{Done: acted.Done, Message: acted.Text, Action: newActionJSON(acted.Action)})
+}
+
+func (s *Server) actOf(w http.ResponseWriter, r *http.Request) (acted Acted, err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		kind != "application/json" { // web-6
+		return acted, &requestError{http.StatusUnsupportedMediaType, "want Content-Type: application/json"}
+	}
+	if _, err := parameters(r); err != nil {
+		return acted, badRequest("%s", err)
+	}
+	var q actionRequest
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&q); err != nil {
+		return acted, badRequest("the request cannot be read: %s", err)
+	}
+	if _, err := body.Token(); !errors.Is(err, io.EOF) {
+		return acted, badRequest("unexpected data after the JSON document")
+	}
+	a, err := q.read()
+	if err != nil {
+		return acted, err
+	}
+	if a.Key, err = idempotencyKey(r); err != nil {
+		return acted, err
+	}
+	a.Via = warehouse.ViaAPI
+	return s.operator.act(r.Context(), q, a)
+}
+
+// apiActions lists what operators did.
+func (s *Server) apiActions(w http.ResponseWriter, r *http.Request) {
+	limit := defaultRuns
+	query, err := parameters(r, "limit")
+	if err == nil && query.Has("limit") {
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > maxRuns {
+			err = fmt.Errorf("limit: want a number from 1 to %d", maxRuns)
+		}
+	}
+	if err != nil {
+		s.reply.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	all := s.answers.actions.get(r.Context(), limit)
+	if all.err != nil {
+		s.reply.refuse(w, http.StatusServiceUnavailable, fmt.Errorf("the warehouse does not answer: %s", explain(all.err)))
+		return
+	}
+	out := []actionJSON{}
+	for _, a := range all.value {
+		out = append(out, newActionJSON(a))
+	}
+	s.reply.writeJSON(w, http.StatusOK, map[string][]actionJSON{"actions": out})
+}
+
+// alive answers as long as the process serves at all.
+func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
+	writeText(w, "alive\n")
+}
+
+// readyz answers whether the daemon can work, and if not, why.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	err := s.answers.ready.get(r.Context(), struct{}{}).err
+	switch {
+	case err == nil:
+		s.reply.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
+	case !s.gate.authorized(r): // web-5
+		s.reply.writeJSON(w, http.StatusServiceUnavailable,
+			readiness{Reasons: []string{"the reason is shown only with user and password"}})
+	default:
+		s.reply.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
+	}
 }

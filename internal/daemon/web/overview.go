@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/panics"
+	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
@@ -27,41 +28,8 @@ type bookkeeping struct {
 	guarded   []warehouse.GuardedRun
 }
 
-func (a *answers) readBookkeeping(ctx context.Context, _ struct{}) (b bookkeeping, err error) {
-	if b.standings, err = a.o.Warehouse.Standings(ctx); err != nil {
-		return b, err
-	}
-	if len(b.standings) > 0 {
-		b.now = b.standings[0].Now
-	}
-	b.guarded, err = a.o.Warehouse.GuardedRuns(ctx)
-	return b, err
-}
-
 // charts has the last runs of each stream, the newest first.
 type charts map[warehouse.StreamID][]warehouse.RunRecord
-
-func (a *answers) readCharts(ctx context.Context, _ struct{}) (charts, error) {
-	runs, err := a.o.Warehouse.Runs(ctx, warehouse.RunFilter{WholeLooks: true, Brief: true, PerStream: chartRuns,
-		Limit: mostChartRuns})
-	if err != nil {
-		return nil, err
-	}
-	of := charts{}
-	for _, r := range runs {
-		id := warehouse.StreamID{Account: r.Account, Stream: r.Stream}
-		of[id] = append(of[id], r)
-	}
-	return of, nil
-}
-
-func (a *answers) readCounts(ctx context.Context, _ struct{}) (map[warehouse.StreamID]uint64, error) {
-	return a.o.Warehouse.LiveRows(ctx)
-}
-
-func (a *answers) readChecks(ctx context.Context, _ struct{}) (map[warehouse.StreamID][]warehouse.Check, error) {
-	return a.o.Warehouse.LatestChecks(ctx)
-}
 
 // overview is the state of everything: what the daemon knows, joined with what the warehouse knows.
 type overview struct {
@@ -99,79 +67,6 @@ func (st *streamState) failedChecks() []warehouse.Check {
 		}
 	}
 	return st.checks
-}
-
-// overview asks for the state of everything. Then, if the warehouse answers, it calls besides, which asks what else a
-// page needs. All that is asked at the same time, because most of a query's time is its planning.
-func (a *answers) overview(ctx context.Context, besides ...func(context.Context)) overview {
-	books := a.books.get(ctx, struct{}{})
-	counts, checks, room := a.counts.last(struct{}{}), a.checks.last(struct{}{}), answer[warehouse.Storage]{}
-	openings := a.openings.last(struct{}{})
-	besides = append(besides,
-		func(ctx context.Context) { counts = a.counts.get(ctx, struct{}{}) },
-		func(ctx context.Context) { checks = a.checks.get(ctx, struct{}{}) },
-		func(ctx context.Context) { openings = a.openings.get(ctx, struct{}{}) })
-	if a.o.Warehouse.Embedded() {
-		besides = append(besides, func(ctx context.Context) { room = a.storage.get(ctx, struct{}{}) })
-	}
-	if books.err == nil { // the warehouse would not answer these questions either: the last answers are shown
-		together(ctx, besides)
-	}
-	o := overview{local: a.clock(), known: books.at, problem: books.err, findings: a.findings(openings.value)}
-	if a.o.Refused != nil {
-		o.refused = a.o.Refused()
-	}
-	o.now = o.local
-	if !books.value.now.IsZero() { // warehouse-5: ages are by the clock that dated the runs
-		o.now = books.value.now.Add(o.local.Sub(books.at))
-	}
-	if room.err == nil && !room.at.IsZero() {
-		o.room = &room.value
-	}
-	place := map[warehouse.StreamID]int{}
-	add := func(configured Stream, known bool) {
-		id := warehouse.StreamID{Account: configured.Account, Stream: configured.Stream}
-		place[id] = len(o.streams)
-		st := streamState{Stream: configured, id: id, configured: known, checks: checks.value[id],
-			rejects: openings.value.Rejects[id]}
-		if n, ok := counts.value[id]; ok || !counts.at.IsZero() {
-			st.rows = &n
-		}
-		o.streams = append(o.streams, st)
-	}
-	for _, configured := range a.o.Streams() {
-		add(configured, true)
-	}
-	for _, standing := range books.value.standings {
-		id := warehouse.StreamID{Account: standing.Account, Stream: standing.Stream}
-		if _, ok := place[id]; !ok {
-			add(Stream{Account: id.Account, Stream: id.Stream}, false)
-		}
-		o.streams[place[id]].standing = standing
-	}
-	for i, g := range books.value.guarded {
-		if at, ok := place[g.StreamID]; ok {
-			o.streams[at].guarded = &books.value.guarded[i]
-		}
-	}
-	for i := range o.streams {
-		o.streams[i].state = o.judge(&o.streams[i])
-	}
-	return o
-}
-
-// findings returns what is open about payouts. What was recorded after the last run counts, except for accounts whose
-// payouts were compared for a page since, and need nothing: somebody has acknowledged it.
-func (a *answers) findings(o warehouse.Openings) map[string]uint64 {
-	open := maps.Clone(o.Findings)
-	if last, fresh := a.payouts.entry(struct{}{}).read(a.clock(), a.payouts.fresh); fresh && last.err == nil {
-		for _, account := range last.value.accounts {
-			if !account.NeedsWork {
-				delete(open, account.Account)
-			}
-		}
-	}
-	return open
 }
 
 // chart sets the runs that each stream's chart shows.
@@ -293,4 +188,97 @@ func together(ctx context.Context, all []func(context.Context)) {
 	if p, panicked := errors.AsType[*panics.Error](panics.AtOnce(asked...)); panicked {
 		panic(fmt.Sprintf("%v\n%s", p.Value, p.Stack))
 	}
+}
+
+// moment is a time as text for people: how long ago it was, and the exact time.
+type moment struct{ Words, Exact, Short, ISO string }
+
+// moment is for a time by the clock of the warehouse, localMoment for one by this machine's.
+func (o *overview) moment(t time.Time) moment { return momentAt(t, o.now) }
+
+func (o *overview) localMoment(t time.Time) moment { return momentAt(t, o.local) }
+
+func (o *overview) optionalMoment(t *time.Time) *moment {
+	if t == nil {
+		return nil
+	}
+	m := o.moment(*t)
+	return &m
+}
+
+func momentAt(t, now time.Time) moment {
+	m := moment{Exact: exact(t), Short: t.UTC().Format("2006-01-02 15:04"), ISO: rfc3339(t), Words: ago(now.Sub(t))}
+	if t.After(now) {
+		m.Words = until(t.Sub(now))
+	}
+	return m
+}
+
+// pausedRow says who has paused a stream.
+type pausedRow struct {
+	By, Reason string
+	Since      moment
+	OfAccount  bool
+}
+
+// checkRow is the newest outcome of a check of the loaded data.
+type checkRow struct {
+	Name, RunID     string
+	Failed          bool
+	Found, Expected string
+	Detail          string
+	At              moment
+}
+
+// mark has the runs of one kind in a lane, as one SVG path, because a page may have many thousands of runs.
+type mark struct{ Class, Path string }
+
+func capitalized(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// exact returns a time in full, for people.
+func exact(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// ago says how long ago something was.
+func ago(d time.Duration) string { return term.Ago(d, term.Long) }
+
+// until says how long it is until something.
+func until(d time.Duration) string {
+	if d < time.Second {
+		return "now"
+	}
+	return "in " + term.Long(d)
+}
+
+// rfc3339 returns a time as it is written in JSON and in markup.
+func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func accountPath(account string) string { return "/?account=" + url.QueryEscape(account) }
+
+func streamPath(id warehouse.StreamID) string {
+	return "/streams/" + url.PathEscape(id.Account) + "/" + url.PathEscape(id.Stream)
+}
+
+// need returns the state of a stream by which it is ordered: what a person must know first.
+func (st *streamState) need() state {
+	if st.state == stateFine && (len(st.failedChecks()) > 0 || st.rejects > 0) {
+		return stateDoubtful
+	}
+	return st.state
+}
+
+type pill struct {
+	State state
+	Label string
+}
+
+// attemptFailed reports that the last attempt of this process failed, and that nothing has succeeded since, as another
+// process may have loaded the stream. Each age is measured by the clock that dated it.
+func (o *overview) attemptFailed(st *streamState) bool {
+	age := o.age(st)
+	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }

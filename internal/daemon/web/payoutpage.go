@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -76,29 +75,6 @@ type ackForm struct {
 	Token, Seen, Account, ID string
 	Open                     []matterRow
 	Reasons                  [][2]string
-}
-
-func (a *answers) readPayout(ctx context.Context, k payoutKey) (d payoutDetails, err error) {
-	f := a.rules()
-	f.Account, f.Payout = k.account, &k.id
-	r, err := payouts.Reconcile(ctx, a.o.Warehouse, f)
-	if err != nil || len(r.Payouts) != 1 {
-		return d, err
-	}
-	p := r.Payouts[0]
-	acknowledged, err := a.o.Warehouse.Acknowledgements(ctx, k.account)
-	if err != nil {
-		return d, err
-	}
-	acknowledged = slices.DeleteFunc(acknowledged, func(a warehouse.Acknowledgement) bool { return a.Payout != k.id })
-	three, err := payouts.PayoutThreeWay(ctx, a.o.Warehouse, k.account, k.id)
-	if err != nil {
-		return d, err
-	}
-	d.there, d.body = true, newPayoutBody(r, p)
-	d.body.ThreeWay = newThreeWayTable(three, d.body.Path)
-	d.body.History = historyOf(r, p, acknowledged)
-	return d, nil
 }
 
 func newPayoutBody(r payouts.Reconciliation, p payouts.Payout) payoutBody {
@@ -196,40 +172,6 @@ func payoutOf(r *http.Request) (payoutKey, bool) {
 	id, err := strconv.ParseInt(r.PathValue("payout"), 10, 64)
 	k := payoutKey{r.PathValue("account"), id}
 	return k, err == nil && r.PathValue("payout") == strconv.FormatInt(id, 10) && k.account != "" // one address per payout
-}
-
-// payoutPage serves the page of one payout.
-func (s *Server) payoutPage(w http.ResponseWriter, r *http.Request) {
-	k, ok := payoutOf(r)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	o := s.answers.overview(r.Context())
-	known := s.answers.onePayout.last(k)
-	if o.problem == nil { // otherwise it would only wait for the time-out once more
-		known = s.answers.onePayout.get(r.Context(), k)
-	}
-	body := known.value.body
-	switch {
-	case !known.value.there && !known.at.IsZero():
-		http.NotFound(w, r)
-		return
-	case !known.value.there:
-		body = payoutBody{Account: k.account, ID: r.PathValue("payout"), State: stateCut, Path: payoutPath(k.account, k.id)}
-	}
-	body.Error = explain(known.err)
-	if body.Ack != nil {
-		form := *body.Ack
-		if form.Token = s.gate.token(); form.Token == "" {
-			body.Ack = nil
-		} else {
-			body.Ack = &form
-		}
-	}
-	p := s.reply.newPage(&o, "/payouts/", "Payout "+body.ID+" of "+k.account, body)
-	p.Refresh, p.Said = refreshStill, s.said.to(r)
-	s.reply.render(w, "payout.html", p)
 }
 
 // The charts are computed here and drawn as SVG by templates/parts.html: nothing is loaded for them, and they need no

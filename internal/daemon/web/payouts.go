@@ -1,16 +1,13 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
-	"dealhouse/internal/catalog"
 	"dealhouse/internal/payouts"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
@@ -63,11 +60,6 @@ type payoutLine struct {
 // kindAmount is one kind of difference, with its amount.
 type kindAmount struct{ Title, Amount string }
 
-type pill struct {
-	State state
-	Label string
-}
-
 // payoutsPage is the page of payouts.
 type payoutsPage struct {
 	State    state
@@ -76,17 +68,6 @@ type payoutsPage struct {
 	Error    string  // why it could not be compared again
 	Accounts []accountPayouts
 	Shown    int
-}
-
-func (a *answers) readPayouts(ctx context.Context, _ struct{}) (out reconciliation, err error) {
-	r, err := payouts.Reconcile(ctx, a.o.Warehouse, a.rules())
-	if err != nil {
-		return out, err
-	}
-	for _, account := range r.Accounts() {
-		out.accounts = append(out.accounts, newAccountPayouts(r.Of(account)))
-	}
-	return out, nil
 }
 
 // newAccountPayouts makes the part of the page about one account from its reconciliation.
@@ -218,53 +199,6 @@ func accountTone(r payouts.Reconciliation) state {
 	return stateFailing
 }
 
-func (s *Server) payoutsPage(w http.ResponseWriter, r *http.Request) {
-	o := s.answers.overview(r.Context())
-	known := s.answers.payouts.last(struct{}{})
-	if o.problem == nil { // otherwise it would only wait for the time-out once more
-		known = s.answers.payouts.soon(r.Context(), struct{}{}, s.o.Waits.Viewer)
-	}
-	body := payoutsPage{Shown: shownPayouts, Error: explain(known.err)}
-	if !known.at.IsZero() {
-		m := o.localMoment(known.at)
-		body.Compared, body.Accounts = &m, o.withPayouts(known.value.accounts)
-	}
-	body.State, body.Summary = o.payoutVerdict(&body)
-	p := s.reply.newPage(&o, "/payouts", "Payouts", body)
-	p.Said = s.said.to(r)
-	if body.Compared == nil && body.Error == "" && o.problem == nil {
-		p.Refresh = refreshRunning // the comparison is shown as soon as it is ready
-	}
-	s.reply.render(w, "payouts.html", p)
-}
-
-// withPayouts returns all accounts, the configured ones first, even those that have no payouts.
-func (o *overview) withPayouts(known []accountPayouts) []accountPayouts {
-	var all []accountPayouts
-	add := func(account string) {
-		if slices.ContainsFunc(all, func(a accountPayouts) bool { return a.Account == account }) {
-			return
-		}
-		a := accountPayouts{Account: account, State: stateWaiting, Summary: payouts.Reconciliation{}.Summary()}
-		if i := slices.IndexFunc(known, func(a accountPayouts) bool { return a.Account == account }); i >= 0 {
-			a = known[i]
-		}
-		if st := o.find(warehouse.StreamID{Account: account, Stream: catalog.Payouts().Name}); st != nil {
-			a.Loaded = st.standing.LastSuccess != nil
-		}
-		all = append(all, a)
-	}
-	for i := range o.streams {
-		if o.streams[i].configured {
-			add(o.streams[i].id.Account)
-		}
-	}
-	for _, a := range known {
-		add(a.Account)
-	}
-	return all
-}
-
 // payoutVerdict says in one sentence whether a person has something to do.
 func (o *overview) payoutVerdict(p *payoutsPage) (state, string) {
 	compared := 0
@@ -364,3 +298,12 @@ func orWrite(err error, t payouts.ThreeWay, list string, to io.Writer) error {
 	}
 	return t.WriteCSV(to, list)
 }
+
+const (
+	asCSV  fileFormat = "csv"
+	asJSON fileFormat = "json"
+	asHTML fileFormat = "html"
+)
+
+// fileFormat is the form of a download, and the suffix of its file.
+type fileFormat string

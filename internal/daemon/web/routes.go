@@ -1,6 +1,12 @@
 package web
 
 import (
+	"context"
+	"dealhouse/internal/trust"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/pprof" // it registers with the default mux too, which nobody serves
 )
@@ -36,4 +42,41 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+// New starts to listen, so that Addr is known, and a port in use is an error at once. Serve answers requests.
+func New(o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Server{o: &o, log: o.Logger, began: o.Clock(), downloads: make(chan struct{}, maxDownloads)}
+	certificate, err := s.newTLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	if s.reply, err = newReplies(o.Logger); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
+	if err != nil {
+		return nil, &ListenError{o.Listen, err}
+	}
+	s.listener = listener
+	s.gate = &gate{o: &o, loopback: trust.LocalListener(listener.Addr()), secret: newSecret(),
+		crossing: http.NewCrossOriginProtection()}
+	if o.Pprof && !s.gate.loopback {
+		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
+	}
+	s.answers = newAnswers(&o)
+	s.operator = &operator{o: &o, log: o.Logger, answers: s.answers}
+	s.server = &http.Server{
+		Handler:           s.gate.guard(s.routes()),
+		TLSConfig:         certificate,
+		ReadHeaderTimeout: s.o.Waits.Header, ReadTimeout: s.o.Waits.Request, WriteTimeout: s.o.Waits.Answer,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // bad requests of strangers are not worth a log line
+	}
+	s.warn()
+	return s, nil
 }

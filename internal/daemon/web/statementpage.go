@@ -1,9 +1,7 @@
 package web
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -64,61 +62,8 @@ type balanceRow struct {
 // closeForm is the form that closes a month.
 type closeForm struct{ Token, Account, Month, Seen string }
 
-func (a *answers) readStatement(ctx context.Context, k statementKey) (d statementDetails, err error) {
-	if d.Statement, err = payouts.NewStatement(ctx, a.o.Warehouse, k.account, k.month); err != nil {
-		return d, err
-	}
-	d.threeWay, err = payouts.MonthThreeWay(ctx, a.o.Warehouse, k.account, k.month)
-	return d, err
-}
-
-// statementOf reads which month an address is about.
-func (s *Server) statementOf(r *http.Request) (statementKey, bool) {
-	month, err := payouts.ParseMonth(r.PathValue("month"))
-	k := statementKey{r.PathValue("account"), month}
-	return k, err == nil && s.answers.knowsAccount(r.Context(), k.account)
-}
-
-// knowsAccount reports whether an account is configured, or was.
-func (a *answers) knowsAccount(ctx context.Context, account string) bool {
-	o := a.overview(ctx)
-	for i := range o.streams {
-		if o.streams[i].id.Account == account {
-			return true
-		}
-	}
-	return false
-}
-
 func (k statementKey) path() string {
 	return "/statements/" + url.PathEscape(k.account) + "/" + k.month.Format("2006-01")
-}
-
-// statementPage serves the statement of a month.
-func (s *Server) statementPage(w http.ResponseWriter, r *http.Request) {
-	k, ok := s.statementOf(r)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	o := s.answers.overview(r.Context())
-	known := s.answers.statements.last(k)
-	if o.problem == nil { // otherwise it would only wait for the time-out once more
-		known = s.answers.statements.get(r.Context(), k)
-	}
-	body := statementBody{Account: k.account, Month: k.month.Format("2006-01"), Title: k.month.Format("January 2006"),
-		Path: k.path(), State: stateCut, Error: explain(known.err),
-		Before: statementKey{k.account, k.month.AddDate(0, -1, 0)}.path(),
-		After:  statementKey{k.account, k.month.AddDate(0, 1, 0)}.path()}
-	if !known.at.IsZero() {
-		body.fill(k, known.value)
-		if token := s.gate.token(); token != "" && known.value.Close == nil && known.value.Complete() {
-			body.Close = &closeForm{token, k.account, body.Month, body.Hash}
-		}
-	}
-	p := s.reply.newPage(&o, "/statements", "Statement of "+k.account+", "+body.Title, body)
-	p.Refresh, p.Said = refreshStill, s.said.to(r)
-	s.reply.render(w, "statement.html", p)
 }
 
 func (b *statementBody) fill(k statementKey, statement statementDetails) {
@@ -188,17 +133,6 @@ type figureRows struct {
 	sum  payouts.Balance
 }
 
-func (a *answers) readFigure(ctx context.Context, k figureKey) (all figureRows, err error) {
-	err = payouts.EachBehind(ctx, a.o.Warehouse, k.account, k.month, k.figure, func(b payouts.Behind) error {
-		if all.n < shownTransactions {
-			all.rows = append(all.rows, b)
-		}
-		all.n, all.sum = all.n+1, all.sum.Add(b.Balance)
-		return nil
-	})
-	return all, err
-}
-
 // figureBody is the page with the transactions behind a figure.
 type figureBody struct {
 	Account, Title, Statement, Month string
@@ -214,28 +148,6 @@ type figureBody struct {
 type figureRow struct {
 	ID, At, Sold, Age, Retailer, Status, Payout string
 	payouts.BalanceText
-}
-
-// figurePage serves the page with the transactions behind a figure of a statement.
-func (s *Server) figurePage(w http.ResponseWriter, r *http.Request) {
-	k, ok := s.statementOf(r)
-	f, err := figureOf(r.URL.Query())
-	if !ok || err != nil {
-		http.NotFound(w, r)
-		return
-	}
-	o := s.answers.overview(r.Context())
-	of := figureKey{k, f}
-	known := s.answers.figures.last(of)
-	if o.problem == nil {
-		known = s.answers.figures.get(r.Context(), of)
-	}
-	body := figureBody{Account: k.account, Title: f.Title(), Statement: k.path(), Month: k.month.Format("January 2006"),
-		Currency: f.Currency, Download: of.path("download"), Error: explain(known.err), Shown: shownTransactions}
-	body.fill(known.value)
-	p := s.reply.newPage(&o, "/statements/figure", capitalized(body.Title)+" of "+k.account+", "+body.Month, body)
-	p.Refresh = refreshStill
-	s.reply.render(w, "figure.html", p)
 }
 
 func (b *figureBody) fill(all figureRows) {

@@ -1,19 +1,12 @@
 package web
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"dealhouse/internal/term"
-	"dealhouse/internal/warehouse"
 )
 
 // manyStreams is the number of streams from which on the status page shows healthy accounts as one line each,
@@ -28,15 +21,6 @@ type front struct {
 	Calm      []calmRow     // accounts that are well, if there are many streams
 	Receivers []receiverRow // of notifications
 	About     about
-}
-
-// filterLink leads to one account.
-type filterLink struct {
-	Account string // "": all
-	Path    string
-	Here    bool
-	Trouble int // streams that need a person
-	State   state
 }
 
 // accountRows are the streams of one account.
@@ -62,20 +46,9 @@ type calmRow struct {
 	Account, Path, Text, Findings string
 }
 
-// about describes the daemon itself. Something unknown is "".
-type about struct{ Version, Up, Memory, Disk string }
-
 // trouble orders states: what needs a person most comes first.
 var trouble = []state{stateGuarded, stateFailing, stateIncomplete, stateLate, stateDoubtful, stateUnknown, stateWaiting,
 	stateFine, statePaused, stateDisabled, stateRemoved}
-
-// need returns the state of a stream by which it is ordered: what a person must know first.
-func (st *streamState) need() state {
-	if st.state == stateFine && (len(st.failedChecks()) > 0 || st.rejects > 0) {
-		return stateDoubtful
-	}
-	return st.state
-}
 
 // rank returns the place of a stream in the order of trouble.
 func (st *streamState) rank() int { return slices.Index(trouble, st.need()) }
@@ -101,52 +74,6 @@ func (o *overview) byAccount() (names []string, of map[string][]*streamState) {
 	return names, of
 }
 
-// status serves the status page.
-func (s *Server) status(w http.ResponseWriter, r *http.Request) {
-	runs := s.answers.charts.last(struct{}{})
-	o := s.answers.overview(r.Context(), func(ctx context.Context) { runs = s.answers.charts.get(ctx, struct{}{}) })
-	o.chart(runs.value)
-	names, of := o.byAccount()
-	body := front{Chosen: r.URL.Query().Get("account"), About: s.about(&o)}
-	if body.Chosen != "" && of[body.Chosen] == nil {
-		http.NotFound(w, r)
-		return
-	}
-	body.Receivers = s.receiverRows(r.Context())
-	if len(names) > 1 {
-		body.Filter = filterLinks(names, of, body.Chosen)
-	}
-	fold := body.Chosen == "" && len(o.streams) >= manyStreams
-	for _, account := range names {
-		if body.Chosen != "" && account != body.Chosen {
-			continue
-		}
-		findings := badge(o.findings[account], "payout finding")
-		if fold && !of[account][0].troubled() {
-			body.Calm = append(body.Calm, calmRow{Account: account, Path: accountPath(account), Text: o.calm(of[account]),
-				Findings: findings})
-			continue
-		}
-		rows := o.accountRows(account, of[account], fold)
-		rows.Findings, rows.Forms = findings, s.formsOfAccount(account, of[account])
-		if body.Chosen == "" && len(names) > 1 {
-			rows.Path = accountPath(account)
-		}
-		body.Accounts = append(body.Accounts, rows)
-	}
-	_, summary := o.verdict()
-	p := s.reply.newPage(&o, "/", summary, body)
-	p.Said = s.said.to(r)
-	p.Target = o.target(names, of)
-	s.reply.render(w, "status.html", p)
-}
-
-func accountPath(account string) string { return "/?account=" + url.QueryEscape(account) }
-
-func streamPath(id warehouse.StreamID) string {
-	return "/streams/" + url.PathEscape(id.Account) + "/" + url.PathEscape(id.Stream)
-}
-
 // target returns where the headline leads: to the stream, or to the account, that it is about. "" means nowhere.
 func (o *overview) target(names []string, of map[string][]*streamState) string {
 	if len(names) == 0 || !of[names[0]][0].troubled() {
@@ -163,20 +90,6 @@ func (o *overview) target(names []string, of map[string][]*streamState) string {
 		return accountPath(names[0])
 	}
 	return ""
-}
-
-func filterLinks(names []string, of map[string][]*streamState, chosen string) []filterLink {
-	links := []filterLink{{Path: "/", Here: chosen == ""}}
-	for _, account := range names {
-		l := filterLink{Account: account, Path: accountPath(account), Here: account == chosen, State: of[account][0].need()}
-		for _, st := range of[account] {
-			if st.troubled() {
-				l.Trouble++
-			}
-		}
-		links = append(links, l)
-	}
-	return links
 }
 
 // accountRows returns the rows of the streams of an account. If fold is set, it leaves out those that are well.
@@ -230,27 +143,6 @@ func (rows *accountRows) shareErrors() {
 	}
 }
 
-var (
-	operation = regexp.MustCompile(`\b(list|get) /\S*: `)
-	requested = regexp.MustCompile(` \[GET [^\]]*\]`)
-	count     = regexp.MustCompile(`\d+`)
-)
-
-// plain returns an error without the parts that differ between the streams of an account.
-func plain(text, account string) string {
-	text = strings.TrimPrefix(text, "account "+account+": ")
-	return requested.ReplaceAllString(operation.ReplaceAllString(text, ""), "")
-}
-
-// essence returns the part of an error by which two errors count as equal.
-func essence(text, account, stream string) string {
-	text = plain(text, account)
-	for _, name := range []string{stream, term.Spaced(stream), strings.ReplaceAll(stream, "_", "-")} {
-		text = strings.ReplaceAll(text, name, "")
-	}
-	return count.ReplaceAllString(text, "0")
-}
-
 // badgeLink leads to what waits for a person.
 type badgeLink struct{ Text, Path string }
 
@@ -277,18 +169,6 @@ func (o *overview) calm(streams []*streamState) string {
 	return strings.Join(parts, ", ")
 }
 
-// about returns the daemon's version, uptime, memory and disk use.
-func (s *Server) about(o *overview) about {
-	a := about{Version: s.o.Version, Up: term.Long(max(0, o.local.Sub(s.began)))}
-	if n := residentMemory(); n > 0 {
-		a.Memory = term.Size(n)
-	}
-	if o.room != nil {
-		a.Disk = fmt.Sprintf("%s, %s free", term.Size(o.room.Used), term.Size(o.room.Free))
-	}
-	return a
-}
-
 // residentMemory returns how much of the machine's memory this process uses, in bytes, the embedded
 // engine included; 0: not known.
 func residentMemory() uint64 {
@@ -306,14 +186,3 @@ func residentMemory() uint64 {
 	}
 	return pages * uint64(os.Getpagesize())
 }
-
-func (a *answers) readOpenings(ctx context.Context, _ struct{}) (warehouse.Openings, error) {
-	return a.o.Warehouse.Openings(ctx)
-}
-
-func (a *answers) readStorage(ctx context.Context, _ struct{}) (warehouse.Storage, error) {
-	return a.o.Warehouse.Storage(ctx)
-}
-
-// storageFor is how long the measured disk use of the warehouse is reused.
-const storageFor = time.Minute

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -34,11 +33,6 @@ type spans struct {
 	more bool
 }
 
-func (a *answers) readSpans(ctx context.Context, d daySpan) (x spans, err error) {
-	x.runs, x.more, err = a.o.Warehouse.RunSpans(ctx, d.from, d.to, mostSpans)
-	return x, err
-}
-
 // timelineBody is the page of the timeline.
 type timelineBody struct {
 	Title          string
@@ -59,41 +53,6 @@ type hour struct {
 	Text string
 	At   int // percent
 }
-
-// timeline serves the page of the timeline.
-func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
-	o := s.answers.overview(r.Context())
-	d, day, err := chosenDay(r, o.now)
-	if err != nil {
-		s.reply.refuse(w, http.StatusBadRequest, err)
-		return
-	}
-	account := r.URL.Query().Get("account")
-	names, of := o.byAccount()
-	if account != "" && of[account] == nil {
-		http.NotFound(w, r)
-		return
-	}
-	read := s.answers.spans.last(d)
-	if o.problem == nil {
-		read = s.answers.spans.get(r.Context(), d)
-	}
-	body := newTimeline(d, o.now, &o, read.value, account)
-	body.Error = explain(read.err)
-	body.link(d, day, account, o.now)
-	if len(names) > 1 {
-		body.Filter = filterLinks(names, of, account)
-		for i := range body.Filter {
-			body.Filter[i].Path = timelinePath(day, body.Filter[i].Account)
-		}
-	}
-	s.reply.render(w, "timeline.html", s.reply.newPage(&o, timelinePage, "Timeline of "+body.Title, body))
-}
-
-const (
-	timelinePage = "/timeline"
-	dayLayout    = "2006-01-02"
-)
 
 // chosenDay returns the day that a request names, and its name. If the request names none, it is the 24 hours up to the
 // next full hour, and the name is "".
@@ -339,9 +298,6 @@ type lane struct {
 	busy time.Duration
 }
 
-// mark has the runs of one kind in a lane, as one SVG path, because a page may have many thousands of runs.
-type mark struct{ Class, Path string }
-
 // minute returns the minute of the day at a time, from 0 to laneWidth.
 func (d daySpan) minute(t time.Time) float64 {
 	return min(max(t.Sub(d.from).Minutes(), 0), laneWidth)
@@ -413,4 +369,27 @@ func clock(t time.Time, d daySpan) string {
 		return t.Format("15:04")
 	}
 	return t.Format("2 Jan 15:04")
+}
+
+// filterLink leads to one account.
+type filterLink struct {
+	Account string // "": all
+	Path    string
+	Here    bool
+	Trouble int // streams that need a person
+	State   state
+}
+
+func filterLinks(names []string, of map[string][]*streamState, chosen string) []filterLink {
+	links := []filterLink{{Path: "/", Here: chosen == ""}}
+	for _, account := range names {
+		l := filterLink{Account: account, Path: accountPath(account), Here: account == chosen, State: of[account][0].need()}
+		for _, st := range of[account] {
+			if st.troubled() {
+				l.Trouble++
+			}
+		}
+		links = append(links, l)
+	}
+	return links
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -38,13 +37,6 @@ func (o *overview) judge(st *streamState) state {
 		return stateLate
 	}
 	return stateFine
-}
-
-// attemptFailed reports that the last attempt of this process failed, and that nothing has succeeded since, as another
-// process may have loaded the stream. Each age is measured by the clock that dated it.
-func (o *overview) attemptFailed(st *streamState) bool {
-	age := o.age(st)
-	return st.LastError != "" && (age == nil || *age > o.local.Sub(st.FailedAt))
 }
 
 // verdict returns the state of everything: the worst state of a stream, and a sentence about it. A full disk is
@@ -257,59 +249,11 @@ func (st *streamState) name() string {
 	return "the " + term.Spaced(st.id.Stream) + " of " + st.id.Account
 }
 
-func capitalized(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-// ago says how long ago something was.
-func ago(d time.Duration) string { return term.Ago(d, term.Long) }
-
-// until says how long it is until something.
-func until(d time.Duration) string {
-	if d < time.Second {
-		return "now"
-	}
-	return "in " + term.Long(d)
-}
-
-// rfc3339 returns a time as it is written in JSON and in markup.
-func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// exact returns a time in full, for people.
-func exact(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
-
-// alive answers as long as the process serves at all.
-func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, "alive\n")
-}
-
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"`
 }
 
-// readyz answers whether the daemon can work, and if not, why.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	err := s.answers.ready.get(r.Context(), struct{}{}).err
-	switch {
-	case err == nil:
-		s.reply.writeJSON(w, http.StatusOK, readiness{Ready: true, Reasons: []string{}})
-	case !s.gate.authorized(r): // web-5
-		s.reply.writeJSON(w, http.StatusServiceUnavailable,
-			readiness{Reasons: []string{"the reason is shown only with user and password"}})
-	default:
-		s.reply.writeJSON(w, http.StatusServiceUnavailable, readiness{Reasons: reasons(err)})
-	}
-}
-
 // reasons splits joined errors: each is on a line of its own.
 func reasons(err error) []string { return strings.Split(err.Error(), "\n") }
-
-func writeText(w http.ResponseWriter, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte(text)) // it is no error if the viewer has left
-}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -85,21 +84,6 @@ const (
 	maxHeaderBytes = 32 << 10
 )
 
-// Server serves the daemon's HTTP side.
-type Server struct {
-	o         *Options
-	log       *slog.Logger
-	listener  net.Listener
-	server    *http.Server
-	gate      *gate
-	answers   *answers
-	operator  *operator
-	reply     *replies
-	began     time.Time
-	downloads chan struct{} // has an element for each download under way
-	said      said
-}
-
 // ListenError means that the server cannot have its address. That ends when somebody changes something.
 type ListenError struct {
 	Address string
@@ -118,43 +102,6 @@ func (e *ListenError) Error() string {
 }
 
 func (e *ListenError) Unwrap() error { return e.Err }
-
-// New starts to listen, so that Addr is known, and a port in use is an error at once. Serve answers requests.
-func New(o Options) (*Server, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	o = o.withDefaults()
-	s := &Server{o: &o, log: o.Logger, began: o.Clock(), downloads: make(chan struct{}, maxDownloads)}
-	certificate, err := s.newTLSConfig()
-	if err != nil {
-		return nil, err
-	}
-	if s.reply, err = newReplies(o.Logger); err != nil {
-		return nil, err
-	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Listen)
-	if err != nil {
-		return nil, &ListenError{o.Listen, err}
-	}
-	s.listener = listener
-	s.gate = &gate{o: &o, loopback: trust.LocalListener(listener.Addr()), secret: newSecret(),
-		crossing: http.NewCrossOriginProtection()}
-	if o.Pprof && !s.gate.loopback {
-		return nil, errors.Join(fmt.Errorf("profiles (pprof) are served on a loopback address only, and other machines reach %s: listen on 127.0.0.1, or turn them off", o.Listen), listener.Close())
-	}
-	s.answers = newAnswers(&o)
-	s.operator = &operator{o: &o, log: o.Logger, answers: s.answers}
-	s.server = &http.Server{
-		Handler:           s.gate.guard(s.routes()),
-		TLSConfig:         certificate,
-		ReadHeaderTimeout: s.o.Waits.Header, ReadTimeout: s.o.Waits.Request, WriteTimeout: s.o.Waits.Answer,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // bad requests of strangers are not worth a log line
-	}
-	s.warn()
-	return s, nil
-}
 
 // withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {
@@ -186,52 +133,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// warn logs settings that an operator may not have intended.
-func (s *Server) warn() {
-	switch {
-	case s.gate.loopback:
-	case !s.o.secured():
-		s.log.Warn("anyone who reaches this address can read the status page, run errors, rejected records and metrics: set a user and a password, or listen on 127.0.0.1",
-			"listen", s.Addr())
-	case s.o.TLSCert == "":
-		s.log.Warn("the password of the status page is sent unencrypted: set a certificate and a key, or put a proxy with TLS in front", "listen", s.Addr())
-	}
-}
-
 // secured reports whether credentials are required.
 func (o Options) secured() bool { return o.User != "" }
-
-// Addr returns the address that the server listens on, host:port.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
-
-// Serve answers requests until ctx ends, and returns when the answers under way are done. It must be called once.
-func (s *Server) Serve(ctx context.Context) error {
-	defer s.answers.reads.close()
-	ended := make(chan error, 1)
-	go func() { ended <- s.answer() }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serving HTTP on %s: %w", s.Addr(), err)
-	case <-ctx.Done():
-	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Waits.Drain)
-	defer cancel()
-	err := s.server.Shutdown(patience)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("cutting HTTP requests off after %s: %w", s.o.Waits.Drain, err), s.server.Close())
-	}
-	if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
-		err = errors.Join(err, end)
-	}
-	return err
-}
-
-func (s *Server) answer() error {
-	if s.server.TLSConfig != nil {
-		return s.server.ServeTLS(s.listener, "", "")
-	}
-	return s.server.Serve(s.listener)
-}
 
 // policy allows what this package serves and nothing else: no inline script or style, no other origin, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -335,24 +238,6 @@ func (w Waits) orUsual() Waits {
 	}
 }
 
-// newTLSConfig returns the TLS configuration, nil without a certificate.
-func (s *Server) newTLSConfig() (*tls.Config, error) {
-	if s.o.TLSCert == "" {
-		return nil, nil //nolint:nilnil // no certificate is not an error, and plain HTTP has no configuration
-	}
-	c := &certificate{certFile: s.o.TLSCert, keyFile: s.o.TLSKey}
-	if err := c.read(); err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		current, err := c.current()
-		if err != nil {
-			s.log.Error("the new certificate cannot be used; the old one stays", "error", err)
-		}
-		return current, nil
-	}}, nil
-}
-
 // certificate is a pair of files that someone renews while the daemon runs.
 type certificate struct {
 	certFile, keyFile string
@@ -398,4 +283,11 @@ func (c *certificate) stat() (s [2]stamp) {
 		}
 	}
 	return s
+}
+
+// Acted is the result of an operator's action.
+type Acted struct {
+	Action warehouse.Action // as it was recorded; if nothing was done, as it was requested
+	Done   bool             // there was something to do
+	Text   string           // the result, in a sentence or two
 }
