@@ -285,3 +285,36 @@ FROM statement_closes WHERE account = {account:String} ORDER BY month`
 var selectSeenTo = sql(`SELECT (SELECT max(finished_at) FROM sync_runs WHERE account = {account:String} AND stream = $stream AND outcome = $success),
     (SELECT max(complete_to) FROM service_clock WHERE account = {account:String})`,
 	ofSales.with(parts{"success": quote(OutcomeSuccess)}))
+
+// changedSince selects all transactions with a change that counts at from or later. It may select more.
+func changedSince(closes []Close) string {
+	return sql("SELECT cityHash64(id) FROM $versions WHERE account = {account:String} AND greatest($changed, $seen) >= {from:Int64}",
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
+}
+
+// maybeSeen returns the time at which a version was loaded, if its changes may count at that time: it is after the
+// first close. Else it returns the parameter otherwise.
+func maybeSeen(closes []Close, otherwise string) string {
+	if len(closes) == 0 {
+		return otherwise
+	}
+	first := closes[0].SeenTo
+	for _, c := range closes {
+		if c.SeenTo.Before(first) {
+			first = c.SeenTo
+		}
+	}
+	return sql("if(toUnixTimestamp64Milli(synced_at) > $first, toUnixTimestamp64Milli(synced_at), $otherwise)",
+		parts{"first": fmt.Sprint(first.UnixMilli()), "otherwise": otherwise})
+}
+
+// changedBefore selects all transactions with a change that counts before to. It may select more. A sale counts at the
+// time of the sale.
+func changedBefore(closes []Close) string {
+	return sql(`SELECT cityHash64(id) FROM $versions
+WHERE account = {account:String} AND least($changed, ifNull(toUnixTimestamp64Milli(sold_at), $changed), $seen) < {to:Int64}`,
+		ofSales.with(parts{"changed": changedAt, "seen": maybeSeen(closes, changedAt)}))
+}
+
+// changedAt is when a version changed its transaction [ms since 1970], as transaction_changes has it.
+const changedAt = "toUnixTimestamp64Milli(if(_deleted = 1, synced_at, ifNull(updated_at, synced_at)))"

@@ -212,45 +212,6 @@ func (x script) selectStagedKeys() string {
 // moves: the run that loads it leaves a mark at its old position, in the same part as the new row, and so readers see
 // one of the two.
 
-// markedMoved is the value of _deleted at a position that its row has left. No view shows such a row. _versions has
-// none at all, since nothing is replaced there.
-const markedMoved = "2"
-
-// sortingColumns returns the columns by which the rows of a stream are stored.
-func sortingColumns(s *catalog.Stream) string {
-	if s.OrderedBy != "" {
-		return "account, " + s.OrderedBy + ", " + keyNames(s)
-	}
-	return "account, " + keyNames(s)
-}
-
-// latestTable returns the name of the table of the current rows of a stream, and versionsTable that of all versions of
-// them. Only a stream with a history has the second one.
-func latestTable(s *catalog.Stream) string   { return s.Name + "_latest" }
-func versionsTable(s *catalog.Stream) string { return s.Name + "_versions" }
-
-// stagingTable returns the name of the staging table of a stream. The name has to change whenever a stream is stored in
-// a new way that older binaries cannot maintain. They then find no table to stage in, and so publish nothing, however
-// long they have been running.
-func stagingTable(s *catalog.Stream) string { return s.Name + "_staging" }
-
-// createStored makes a table of rows of a stream.
-//
-// A key that begins with a time is nullable. Only then can a condition on that column use the order: the index analysis
-// does not see through an expression that replaces NULL by a value.
-func createStored(table string, s *catalog.Stream, engine, comment string) string {
-	if s.OrderedBy == "" {
-		return createTable(table, storedColumns(s), engine, sortingKey(s), comment)
-	}
-	defs := columnDefs(storedColumns(s))
-	defs = append(defs, sql("INDEX by_key $key TYPE bloom_filter(0.001) GRANULARITY 1", parts{"key": keyNames(s)}))
-	for _, column := range s.LookedUpBy {
-		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1",
-			parts{"column": column}))
-	}
-	return createTableOf(table, defs, engine, sortingKey(s)+"\nSETTINGS allow_nullable_key = 1", comment)
-}
-
 // position returns the columns position and moved of a table of changes. position is where the stored row is, if
 // there is one.
 func (x script) position() string {
@@ -289,4 +250,25 @@ SELECT account, $key, $ordered_by, $merged_at, _version + 1, $moved, {run:UUID}
 FROM $latest FINAL
 WHERE account = {account:String} AND $stored`,
 		parts{"ordered_by": x.Stream.OrderedBy, "moved": markedMoved, "stored": x.stored(isMoved)})
+}
+
+// fewKeys is how many rows of a stream a run may stage or change at most for its keys to be counted in sets, which are
+// in memory. Streams with a child are left out (few), since a price history has many more rows than its stream.
+const fewKeys = 10_000
+
+// upstreamTime is the time at which a row changed upstream, taken from its version, in milliseconds. updatedAhead
+// returns by how much its updatedAt differs from that.
+const upstreamTime = "toInt64(bitShiftRight(_version, 64))"
+
+// countLive counts the rows that readers see. By default it reads the count that is stored, by the last run that
+// changed it. If exact is set, it counts the rows again, which a run that compares everything can afford.
+func (x script) countLive(exact bool) string {
+	switch {
+	case x.Stream.OrderedBy == "":
+		return x.render("SELECT count() FROM $latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)
+	case exact:
+		return x.render("SELECT count() FROM $current FINAL WHERE account = {account:String} AND _deleted = 0", nil)
+	}
+	return x.render("SELECT toUInt64(sum(live)) FROM $live FINAL WHERE account = {account:String}",
+		parts{"live": liveTable(x.Stream)})
 }

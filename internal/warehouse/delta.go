@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,11 +11,6 @@ import (
 
 func (x script) createDelta() string {
 	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
-}
-
-// dropDelta drops tables that exist only for a run, before they are made.
-func dropDelta(deltas ...string) string {
-	return sql("DROP TABLE IF EXISTS $deltas", parts{"deltas": strings.Join(deltas, ", ")})
 }
 
 // readAllUpTo is the number of staged rows up to which insertDelta reads all of them, with all their columns.
@@ -283,4 +279,91 @@ func (x script) countUnconfirmed(confirmed string) string {
 // the counts of all other rows back to 0.
 func (x script) countAbsence() string {
 	return x.sqlFile("count_absence", nil)
+}
+
+// delta is a table that holds what a run changes in another table.
+type delta struct {
+	table string // the table that it is made for, or movesOf
+	name  string // in full, as statements need it
+	key   string // the columns of the sorting key; each of its values is there once
+}
+
+// movesOf is the name of the table that is attached to _latest instead of the delta if rows have moved.
+func movesOf(s *catalog.Stream) string { return s.Name + "_moves" }
+
+var orderBy = regexp.MustCompile(`(?m)^ORDER BY (.+)$`)
+
+// sortedBy returns the columns of the sorting key of a table, taken from the statement that creates it.
+func sortedBy(create string) string {
+	key := orderBy.FindStringSubmatch(create)[1]
+	if strings.HasPrefix(key, "(") {
+		key = strings.TrimSuffix(key[1:], ")")
+	}
+	return key
+}
+
+// createDelta makes a table with the columns and the engine of another one. If that is replicated, the engine is the
+// one for a single server: the place in Keeper is that of the other table.
+func (d dialect) createDelta(table, delta, create string) string {
+	engine := ""
+	if d.localDatabase != "" {
+		_, engine, _ = strings.Cut(create, "\nENGINE = ")
+		engine, _, _ = strings.Cut("\nENGINE = "+engine, "\nCOMMENT ")
+	}
+	return sql("CREATE TABLE IF NOT EXISTS $delta AS $table$engine COMMENT 'What a run under way is about to publish'",
+		parts{"table": table, "delta": delta, "engine": engine})
+}
+
+// scopeCondition returns the condition that stored rows are in a scope. A row without a value for a filter is not.
+func scopeCondition(s *catalog.Stream, scope catalog.Scope) string {
+	var conditions []string
+	for _, c := range scope {
+		f := s.Filter(c.Filter)
+		normal := func(value string) string {
+			switch {
+			case f.Lower:
+				return "lower(" + value + ")"
+			case f.Upper:
+				return "upper(" + value + ")"
+			}
+			return value
+		}
+		condition := sql("has($values, $value)", parts{"values": stringArray(c.Values), "value": normal(f.Column)})
+		if s.Fields[s.Field(f.Column)].Type.List() {
+			condition = sql("arrayExists(v -> has($values, $value), $column)",
+				parts{"values": stringArray(c.Values), "value": normal("v"), "column": f.Column})
+		}
+		conditions = append(conditions, condition)
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+// filtered returns the values by which the rows of a scope were selected, as one text (PlannedDelete.Filtered).
+func filtered(s *catalog.Stream, scope catalog.Scope) string {
+	values := []string{"''"}
+	for _, c := range scope {
+		f := s.Filter(c.Filter)
+		value := "toString(" + f.Column + "), '\\0'"
+		if s.Fields[s.Field(f.Column)].Type.List() {
+			value = "arrayStringConcat(" + f.Column + ", '\\0'), '\\0'"
+		}
+		values = append(values, value)
+	}
+	if len(values) == 1 {
+		return values[0]
+	}
+	return "concat(" + strings.Join(values, ", ") + ")"
+}
+
+// selectOutside selects the keys of the account's rows that are outside of the scope of the run. It has no parameters,
+// since it is also part of a mutation.
+func (x script) selectOutside() string {
+	return x.render("SELECT $key FROM $latest FINAL WHERE account = $account AND NOT ($within)",
+		parts{"account": quote(x.Account), "within": scopeCondition(x.Stream, x.Within)})
+}
+
+// countOutside counts the planned deletes that are outside of the scope of the run.
+func (x script) countOutside() string {
+	return x.render("SELECT count() FROM $changes WHERE $gone AND $key IN ($outside)",
+		parts{"outside": x.selectOutside()})
 }

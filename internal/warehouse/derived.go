@@ -14,45 +14,6 @@ import (
 	"dealhouse/internal/panics"
 )
 
-// derived is a table that follows from the rows of a stream: sums of them, or a few of their columns in another order.
-//
-// A run changes it in the same way as the tables of the stream. Before anything is attached, the run computes what
-// changes, from what readers see and from its delta, as rows that replace those of the same key. They are attached
-// under the same intent, after the stream's own tables (warehouse-1, warehouse-2). Rows may be attached twice, so fill
-// must give sums as they are afterwards, and not amounts to add.
-//
-// The table is partitioned by account, so that all rows of one account are replaced at once when they are made again.
-// Its columns begin with account. The column version only orders rows, and _run_id only names a run. create has the
-// sorting key in a line of its own.
-//
-// Whoever adds a derived table to a stream that is in use must change the name of its staging table (stagingTable), so
-// that no older binary publishes rows that the derived table lacks.
-type derived struct {
-	table  string // behind the views; its engine replaces rows
-	create string // the statement that makes it
-	// fill returns the statements that fill its delta from that of the stream. The tables are filled in the
-	// order of derivedTables, so that one may read the delta of a table before it. first says that the account
-	// had no row at all.
-	fill func(x script, delta string, first bool) []string
-	// touched returns counts of the rows of a run that concern the table: expressions over what a run of the stream
-	// changes (changedRows), or queries in parentheses. If all are 0, or there are none, the table gets no delta. nil:
-	// any run may change the table.
-	touched func(x script, c Changes) []string
-	// after is the table whose delta fill reads. It comes before this one, and has no after itself. "": fill reads only
-	// the delta of the stream.
-	after string
-	// lacking returns a statement for the rows that fill cannot compute, and a query that counts them. nil: fill
-	// computes all.
-	lacking func(x script, delta string) (when, statement string)
-	// rebuild returns the statements that fill an empty table from all stored rows of the account, or from what was
-	// rebuilt of the tables before it.
-	rebuild func(x script, into string) []string
-	nothing string // a condition: rows that match it mean the same as a missing row; "": there are none
-	once    bool   // in a first load fill gives each key once, and possibly as many rows as the stream has
-	longest bool   // in a large first load it takes longest to fill; at most one table of a stream
-	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
-}
-
 // derivedTables returns those of a stream, in the order in which they are filled and attached.
 func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
@@ -76,9 +37,6 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 	}
 	return tables
 }
-
-// derivedDelta is the name of the delta of a derived table.
-func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
 
 // prepareDerived makes the deltas of the derived tables that the run changes, and fills them.
 func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) error {
@@ -214,27 +172,6 @@ func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clic
 	return steps
 }
 
-// target returns the table as the target of a delta. If the table adds rows up, attached rows do not stay as they were,
-// so they are looked for by their keys alone.
-func (t derived) target(delta string) target {
-	to := target{t.table, delta, t.table, sortedBy(t.create), "*"}
-	if strings.Contains(t.create, "AggregatingMergeTree") {
-		to.row = to.key
-	}
-	return to
-}
-
-// derivedTargets returns the derived tables that the intent names: those of the stream, or those of its child. Tables
-// that are newer than the intent are not among them.
-func (p publication) derivedTargets(ofChild bool) (targets []target) {
-	for _, t := range derivedTables(p.Stream) {
-		if t.ofChild == ofChild && slices.Contains(p.intent.Derived, t.table) {
-			targets = append(targets, t.target(p.pool.dialect.ofRun(p.derivedDelta(t.table))))
-		}
-	}
-	return targets
-}
-
 // derivedNames returns the names of the tables that follow from a stream.
 func derivedNames(s *catalog.Stream) (names []string) {
 	for _, t := range derivedTables(s) {
@@ -245,17 +182,6 @@ func derivedNames(s *catalog.Stream) (names []string) {
 
 // A stream that is ordered by a time has two more derived tables, so that the cost of a run depends on what it changes.
 // One has the stream's keys, with what a comparison needs of each row. The other has the number of its live rows.
-
-// keysTable returns the name of the table of the keys of a stream, or "" if _latest itself is ordered by key.
-func keysTable(s *catalog.Stream) string {
-	if s.OrderedBy == "" {
-		return ""
-	}
-	return s.Name + "_keys"
-}
-
-// liveTable returns the name of the table that has the number of live rows of each account.
-func liveTable(s *catalog.Stream) string { return s.Name + "_live" }
 
 // keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
 // keys all over it.
@@ -286,10 +212,6 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 		},
 	}
 }
-
-// upstreamTime is the time at which a row changed upstream, taken from its version, in milliseconds. updatedAhead
-// returns by how much its updatedAt differs from that.
-const upstreamTime = "toInt64(bitShiftRight(_version, 64))"
 
 func updatedAhead(s *catalog.Stream) string {
 	i := s.VersionField()
@@ -332,17 +254,4 @@ GROUP BY account`, parts{"into": into})}
 		},
 		nothing: "live = 0",
 	}
-}
-
-// countLive counts the rows that readers see. By default it reads the count that is stored, by the last run that
-// changed it. If exact is set, it counts the rows again, which a run that compares everything can afford.
-func (x script) countLive(exact bool) string {
-	switch {
-	case x.Stream.OrderedBy == "":
-		return x.render("SELECT count() FROM $latest FINAL WHERE account = {account:String} AND _deleted = 0", nil)
-	case exact:
-		return x.render("SELECT count() FROM $current FINAL WHERE account = {account:String} AND _deleted = 0", nil)
-	}
-	return x.render("SELECT toUInt64(sum(live)) FROM $live FINAL WHERE account = {account:String}",
-		parts{"live": liveTable(x.Stream)})
 }

@@ -10,11 +10,6 @@ import (
 // and as of now. A run has the transactions that it changes as they become, as they were and as they were stamped, so
 // it reads no older versions.
 
-const (
-	membersTable = "payout_transactions_latest"
-	movesTable   = "payout_moves_latest"
-)
-
 // memberValues are the values of payoutTransactionsTable. The view has the same, and also changed_at and at_stake,
 // which follow from them. Those after payout_id_now are for these two, and for the views of transactions that no payout
 // accounts for.

@@ -92,9 +92,6 @@ func (t keyed) wholeSums(into, rows string) string {
 		parts{"key": joinNames(t.key), "sums": strings.Join(sums, ", "), "rows": rows}))
 }
 
-// changed returns the name of the table of the rows that a run changes, as they were and as they become.
-func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() }
-
 // changedColumns are the columns of a row that the tables of sums read.
 var changedColumns = []string{
 	"id", "sold_at", "currency_code", "retailer_id", "retailer_name", "retailer_logo", "country",
@@ -260,9 +257,6 @@ WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-
 	})
 }
 
-// namedTable is the table of the records that the rows of a stream name.
-func namedTable(s *catalog.Stream) string { return s.Name + "_named" }
-
 // namedBy returns the table of the records of other streams that the rows of a stream name: a few thousand, of millions
 // of rows. A record is in it if any version of a row named it. A run fills it without reading what is stored: if two
 // rows name one record, the latest updatedAt and the earliest time of loading are kept.
@@ -316,9 +310,6 @@ GROUP BY named`, parts{
 		"into": into, "updated": s.Fields[s.VersionField()].Column, "each": strings.Join(each, ", "),
 	})
 }
-
-// decidedTable has the times at which sales were decided.
-var decidedTable = catalog.Transactions().Name + "_decided"
 
 var createDecisions = sqlFile("create_decisions",
 	parts{"table": decidedTable})
@@ -380,3 +371,42 @@ FROM
 ) AS v
 INNER JOIN (SELECT id, _version FROM $latest FINAL WHERE account = {account:String}) AS l ON v.id = l.id
 WHERE newest = l._version AND (confirmed > pending OR declined > pending)`
+
+// derived is a table that follows from the rows of a stream: sums of them, or a few of their columns in another order.
+//
+// A run changes it in the same way as the tables of the stream. Before anything is attached, the run computes what
+// changes, from what readers see and from its delta, as rows that replace those of the same key. They are attached
+// under the same intent, after the stream's own tables (warehouse-1, warehouse-2). Rows may be attached twice, so fill
+// must give sums as they are afterwards, and not amounts to add.
+//
+// The table is partitioned by account, so that all rows of one account are replaced at once when they are made again.
+// Its columns begin with account. The column version only orders rows, and _run_id only names a run. create has the
+// sorting key in a line of its own.
+//
+// Whoever adds a derived table to a stream that is in use must change the name of its staging table (stagingTable), so
+// that no older binary publishes rows that the derived table lacks.
+type derived struct {
+	table  string // behind the views; its engine replaces rows
+	create string // the statement that makes it
+	// fill returns the statements that fill its delta from that of the stream. The tables are filled in the
+	// order of derivedTables, so that one may read the delta of a table before it. first says that the account
+	// had no row at all.
+	fill func(x script, delta string, first bool) []string
+	// touched returns counts of the rows of a run that concern the table: expressions over what a run of the stream
+	// changes (changedRows), or queries in parentheses. If all are 0, or there are none, the table gets no delta. nil:
+	// any run may change the table.
+	touched func(x script, c Changes) []string
+	// after is the table whose delta fill reads. It comes before this one, and has no after itself. "": fill reads only
+	// the delta of the stream.
+	after string
+	// lacking returns a statement for the rows that fill cannot compute, and a query that counts them. nil: fill
+	// computes all.
+	lacking func(x script, delta string) (when, statement string)
+	// rebuild returns the statements that fill an empty table from all stored rows of the account, or from what was
+	// rebuilt of the tables before it.
+	rebuild func(x script, into string) []string
+	nothing string // a condition: rows that match it mean the same as a missing row; "": there are none
+	once    bool   // in a first load fill gives each key once, and possibly as many rows as the stream has
+	longest bool   // in a large first load it takes longest to fill; at most one table of a stream
+	ofChild bool   // it follows from the rows of the stream's child, and is prepared and attached with them
+}

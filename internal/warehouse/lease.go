@@ -14,57 +14,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrLeaseLost says that another worker took the stream over. The run has changed nothing that readers see.
-var ErrLeaseLost = errors.New("another worker has taken this stream over")
-
-// HeldError says that another run of the same stream is under way.
-type HeldError struct {
-	Owner   string
-	RunID   uuid.UUID
-	Expires time.Time // by the clock of the warehouse
-}
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("run %s of %s is under way; its lease ends at %s unless it is renewed", e.RunID, e.Owner,
-		e.Expires.Format(time.RFC3339))
-}
-
-// leaseTTL is how long a stream stays taken after its worker was last heard of. A worker that paused for longer may
-// find its lease taken; it then stops before it publishes.
-const leaseTTL = 60 * time.Second
-
-type leaseValue struct {
-	Owner   string    `json:"owner"`
-	Attempt uuid.UUID `json:"attempt"`
-	RunID   uuid.UUID `json:"run_id"`
-	Expires int64     `json:"expires"` // microseconds since 1970, by the clock of the warehouse
-}
-
-// Lease is the right to run one stream of one account, kept alive until Release. ClickHouse has no compare-and-swap. If
-// two workers take the lease at once, the later write wins. The other one learns so at its next Check, at the latest
-// before it publishes (warehouse-20).
-type Lease struct {
-	pool        *pool
-	account     string
-	stream      string
-	value       leaseValue
-	ttl         time.Duration
-	begun       time.Time
-	freeVersion uint64    // highest version of all states when the stream was found to be free
-	taken       time.Time // local time at which the lease was certainly held
-	orphan      bool
-	untidy      bool       // something is left that the next holder has to clear away
-	states      []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
-	pending     []stateRow // stored together with the end of the lease
-	settled     time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
-	stop        context.CancelFunc
-	done        sync.WaitGroup
-
-	mu   sync.Mutex
-	last leaseReading
-	held time.Time // local time at which the stored lease was last found to be this one
-}
-
 // leaseReading is what was read at one moment of the state of a stream, and of the row of a run.
 type leaseReading struct {
 	at, local  time.Time // by the clocks of the warehouse and of this process
@@ -344,14 +293,6 @@ func (l *Lease) until(expires time.Time) (stateRow, error) {
 	return stateRow{stateLease, string(text), 0}, nil
 }
 
-// owner names a process in leases: host/process/nonce. The nonce distinguishes two processes to which containers gave
-// the same number. All owners of one process have the same nonce.
-type owner struct {
-	host  string
-	pid   int
-	nonce string
-}
-
 func newOwner() owner {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -369,9 +310,6 @@ func newOwner() owner {
 
 // processNonce is made once in the life of a process.
 var processNonce = sync.OnceValue(func() string { return uuid.NewString()[:8] })
-
-// String returns the owner as leases and messages show it.
-func (o owner) String() string { return fmt.Sprintf("%s/%d/%s", o.host, o.pid, o.nonce) }
 
 // isGone reports whether the process behind a lease cannot be alive, so that nobody waits for the lease to expire after
 // a crash. Only one process at a time can have an embedded warehouse, with its guests. Of a process on this host, the
@@ -397,37 +335,4 @@ func parseOwner(name string, o *owner) bool {
 	o.host, o.nonce = parts[0], parts[2]
 	_, err := fmt.Sscanf(parts[1], "%d", &o.pid)
 	return err == nil
-}
-
-// sightings are the leases of other processes, as this process has seen them. A lease is renewed four times in its
-// time to live, each time with another version. So a lease that was not renewed for all of that time has ended,
-// whatever its time of expiry and the clock of the warehouse say: the clock may have been wrong when it was written,
-// or may be wrong now.
-type sightings struct {
-	now  func() time.Time // local; only its differences count
-	mu   sync.Mutex
-	seen map[StreamID]sighting
-}
-
-type sighting struct {
-	version uint64
-	first   time.Time // when this version was seen first
-}
-
-// left returns for how long a lease that is stored with this version still counts, if it is not renewed. byClock is the
-// answer by the lease's own time of expiry and the warehouse's clock. If this process has seen the version for long,
-// left returns less.
-func (s *sightings) left(id StreamID, version uint64, byClock time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.now()
-	last, known := s.seen[id]
-	if !known || last.version != version {
-		if s.seen == nil {
-			s.seen = map[StreamID]sighting{}
-		}
-		last = sighting{version: version, first: at}
-		s.seen[id] = last
-	}
-	return min(byClock, leaseTTL-at.Sub(last.first))
 }

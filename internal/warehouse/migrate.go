@@ -2,14 +2,9 @@ package warehouse
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
-	"sync"
 
 	"dealhouse/internal/catalog"
 )
@@ -26,70 +21,6 @@ var createMigrationsView = sqlFile("create_migrations_view", nil)
 
 // ErrSchemaEarlier says that the warehouse is one of before the first release, whose tables this binary does not know.
 var ErrSchemaEarlier = errors.New("the warehouse was made by a version of dealhouse from before its first release: give warehouse.database another name, and load everything again")
-
-// migrator makes the schema and brings it up to date.
-type migrator struct {
-	pool   *pool
-	told   *sync.Once                       // warns that the views are those of another version
-	others []*Warehouse                     // the other shards of a cluster, which get what the first one gets
-	wanted func(dialect) (migration, error) // instead of wantedStreams, in tests of two versions
-	files  fs.FS                            // instead of schema.Files, in tests of two versions
-}
-
-// migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
-type migration struct {
-	version    uint32
-	name       string
-	generation uint32 // of the streams
-	text       string // of a file, as it is on every kind of server
-	statements []string
-}
-
-func (m migration) checksum() string {
-	text := m.text
-	if text == "" {
-		text = strings.Join(m.statements, ";\n")
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
-// streamsVersion is the record of the tables that follow from the catalog, and of all views: applied again whenever
-// they differ.
-const streamsVersion = 0
-
-// migrate applies what is pending, and returns the statements that it ran. The caller has the turn, and the database
-// exists.
-func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
-	m := w.migrator
-	plan, err := m.pending(ctx)
-	if err != nil || plan.empty() {
-		return nil, err
-	}
-	// The files are recorded first: from then on no older binary starts to work.
-	if err := m.run(ctx, plan.files...); err != nil {
-		return nil, err
-	}
-	if plan.streams != nil {
-		if err := m.apply(ctx, plan.tables); err != nil {
-			return nil, err
-		}
-		for _, shard := range append([]*Warehouse{w}, w.migrator.others...) {
-			for _, s := range plan.rehashed {
-				if err := shard.rehash(ctx, s); err != nil {
-					return nil, err
-				}
-			}
-			if err := shard.refresh(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if err := m.run(ctx, *plan.streams); err != nil {
-			return nil, err
-		}
-	}
-	return plan.statements, nil
-}
 
 // run applies migrations, and records them.
 func (m migrator) run(ctx context.Context, migrations ...migration) error {
@@ -197,25 +128,6 @@ func (m migrator) bookkeeping() []string {
 	return append(d.createLocal(), d.lasting(createMigrations), d.lasting(createMigrationsView))
 }
 
-// plannedMigration is what there is to do, in this order.
-type plannedMigration struct {
-	files      []migration
-	rehashed   []*catalog.Stream
-	tables     []string   // tables of the streams, and columns that they lack
-	streams    *migration // tables and views; nil: they are as they should be
-	statements []string   // all of that, to be shown
-}
-
-func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
-
-// records returns the migrations that are recorded when all is done.
-func (p plannedMigration) records() []migration {
-	if p.streams == nil {
-		return p.files
-	}
-	return append(slices.Clip(p.files), *p.streams)
-}
-
 // pending compares what the warehouse has with what this binary wants. Of several shards, it returns the plan of the
 // one that needs most: every step can be repeated on the others.
 func (m migrator) pending(ctx context.Context) (p plannedMigration, err error) {
@@ -315,14 +227,6 @@ func (h stored) earlier(applied map[uint32]appliedMigration, files []migration) 
 		}
 	}
 	return nil
-}
-
-// appliedMigration is the record of a migration.
-type appliedMigration struct {
-	name, sum  string
-	generation uint32 // 0 for files
-	tables     string
-	views      string // '' in records of SQL that was run by hand
 }
 
 // applied returns what was applied, by version.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -132,26 +131,6 @@ func (e *DroppedError) Error() string {
 		"or give warehouse.database another name and load everything again", strings.Join(e.Tables, ", "))
 }
 
-var (
-	createsObject = regexp.MustCompile(`^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)(?:\s|$)`)
-	dropsObject   = regexp.MustCompile(`^DROP (?:TABLE|VIEW) IF EXISTS (\w+)`)
-)
-
-// madeBy returns the tables and views that migrations leave behind, and which of them are views.
-func madeBy(migrations ...migration) map[string]bool {
-	objects := map[string]bool{}
-	for _, m := range migrations {
-		for _, s := range m.statements {
-			if create := createsObject.FindStringSubmatch(s); create != nil {
-				objects[create[2]] = create[1] == "VIEW"
-			} else if drop := dropsObject.FindStringSubmatch(s); drop != nil {
-				delete(objects, drop[1])
-			}
-		}
-	}
-	return objects
-}
-
 // damaged reports whether somebody has dropped or changed what the record says is there. Nothing is compared with a
 // warehouse of another generation: its views are those of another version.
 func (m migrator) damaged(have stored, applied map[uint32]appliedMigration, files []migration, streams migration) (bool, error) {
@@ -273,35 +252,4 @@ func forgetDerived(s *catalog.Stream) string {
 SELECT account, stream, $derived, '', max(version) + 1 FROM sync_state_log
 WHERE stream = $stream GROUP BY account, stream HAVING countIf(name = $derived) > 0`,
 		parts{"derived": quote(stateDerived), "stream": quote(s.Name)})
-}
-
-// rehash gives the rows of a stream the hash of this binary.
-func (w *Warehouse) rehash(ctx context.Context, s *catalog.Stream) error {
-	h := holder{w: w, stream: s, leases: map[string]*Lease{}}
-	if err := h.end(ctx, h.rehash(ctx)); err != nil {
-		return fmt.Errorf("computing the hashes of %s: %w", s.Name, err)
-	}
-	return nil
-}
-
-func (h holder) rehash(ctx context.Context) error {
-	if err := h.takeAndFinish(ctx); err != nil {
-		return err
-	}
-	tables, err := h.w.migrator.stored(ctx)
-	if err != nil {
-		return err
-	}
-	h.w.log.Info("computing the content hashes of stored rows; this takes a while", "stream", h.stream.Name)
-	for _, statement := range tables.hashStatements(h.w.dialect, h.stream) {
-		for _, l := range h.leases {
-			if err := l.Check(ctx); err != nil {
-				return err
-			}
-		}
-		if err := h.w.exec(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
 }

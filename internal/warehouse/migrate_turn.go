@@ -358,3 +358,67 @@ func (w *Warehouse) refreshAccount(ctx context.Context, account string, s *catal
 	_, err = w.Writer(r).Recover(ctx, l, r.ID)
 	return giveBack(ctx, l, err)
 }
+
+// rehash gives the rows of a stream the hash of this binary.
+func (w *Warehouse) rehash(ctx context.Context, s *catalog.Stream) error {
+	h := holder{w: w, stream: s, leases: map[string]*Lease{}}
+	if err := h.end(ctx, h.rehash(ctx)); err != nil {
+		return fmt.Errorf("computing the hashes of %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (h holder) rehash(ctx context.Context) error {
+	if err := h.takeAndFinish(ctx); err != nil {
+		return err
+	}
+	tables, err := h.w.migrator.stored(ctx)
+	if err != nil {
+		return err
+	}
+	h.w.log.Info("computing the content hashes of stored rows; this takes a while", "stream", h.stream.Name)
+	for _, statement := range tables.hashStatements(h.w.dialect, h.stream) {
+		for _, l := range h.leases {
+			if err := l.Check(ctx); err != nil {
+				return err
+			}
+		}
+		if err := h.w.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrate applies what is pending, and returns the statements that it ran. The caller has the turn, and the database
+// exists.
+func (w *Warehouse) migrate(ctx context.Context) ([]string, error) {
+	m := w.migrator
+	plan, err := m.pending(ctx)
+	if err != nil || plan.empty() {
+		return nil, err
+	}
+	// The files are recorded first: from then on no older binary starts to work.
+	if err := m.run(ctx, plan.files...); err != nil {
+		return nil, err
+	}
+	if plan.streams != nil {
+		if err := m.apply(ctx, plan.tables); err != nil {
+			return nil, err
+		}
+		for _, shard := range append([]*Warehouse{w}, w.migrator.others...) {
+			for _, s := range plan.rehashed {
+				if err := shard.rehash(ctx, s); err != nil {
+					return nil, err
+				}
+			}
+			if err := shard.refresh(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := m.run(ctx, *plan.streams); err != nil {
+			return nil, err
+		}
+	}
+	return plan.statements, nil
+}

@@ -127,11 +127,6 @@ func createViews(d dialect, s *catalog.Stream) []string {
 	return statements
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
 // selectApplied asks for what was applied.
 const selectApplied = "SELECT version, name, checksum, generation, tables, views FROM schema_migrations_log FINAL"
 
@@ -198,4 +193,73 @@ func recordOf(applied []migration) string {
 	return sql("INSERT INTO schema_migrations_log (version, name, checksum, generation, tables)\nSELECT * FROM VALUES($types,\n$rows)",
 		parts{"types": quote("version UInt32, name String, checksum String, generation UInt32, tables String"),
 			"rows": strings.Join(rows, ",\n")})
+}
+
+// migration is a set of statements that is applied together and recorded once. Each statement can be repeated.
+type migration struct {
+	version    uint32
+	name       string
+	generation uint32 // of the streams
+	text       string // of a file, as it is on every kind of server
+	statements []string
+}
+
+func (m migration) checksum() string {
+	text := m.text
+	if text == "" {
+		text = strings.Join(m.statements, ";\n")
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// streamsVersion is the record of the tables that follow from the catalog, and of all views: applied again whenever
+// they differ.
+const streamsVersion = 0
+
+// plannedMigration is what there is to do, in this order.
+type plannedMigration struct {
+	files      []migration
+	rehashed   []*catalog.Stream
+	tables     []string   // tables of the streams, and columns that they lack
+	streams    *migration // tables and views; nil: they are as they should be
+	statements []string   // all of that, to be shown
+}
+
+func (p plannedMigration) empty() bool { return len(p.statements) == 0 }
+
+// records returns the migrations that are recorded when all is done.
+func (p plannedMigration) records() []migration {
+	if p.streams == nil {
+		return p.files
+	}
+	return append(slices.Clip(p.files), *p.streams)
+}
+
+// appliedMigration is the record of a migration.
+type appliedMigration struct {
+	name, sum  string
+	generation uint32 // 0 for files
+	tables     string
+	views      string // '' in records of SQL that was run by hand
+}
+
+var (
+	createsObject = regexp.MustCompile(`^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)(?:\s|$)`)
+	dropsObject   = regexp.MustCompile(`^DROP (?:TABLE|VIEW) IF EXISTS (\w+)`)
+)
+
+// madeBy returns the tables and views that migrations leave behind, and which of them are views.
+func madeBy(migrations ...migration) map[string]bool {
+	objects := map[string]bool{}
+	for _, m := range migrations {
+		for _, s := range m.statements {
+			if create := createsObject.FindStringSubmatch(s); create != nil {
+				objects[create[2]] = create[1] == "VIEW"
+			} else if drop := dropsObject.FindStringSubmatch(s); drop != nil {
+				delete(objects, drop[1])
+			}
+		}
+	}
+	return objects
 }

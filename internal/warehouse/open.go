@@ -10,75 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/prometheus/client_golang/prometheus"
-
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
-
-// EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>.
-const EmbeddedScheme = catalog.EmbeddedScheme
-
-// Options say which warehouse to open.
-type Options struct {
-	// DSN is embedded:<dir>, clickhouse://user:password@host:9000, http:// or https://.
-	DSN string
-	// TLS are the certificates of connections to a server.
-	TLS TLS
-	// Cluster is the cluster on whose servers the tables are replicated; "": one server, or Cloud. If the cluster has
-	// several shards, DSN names at least one server of each.
-	Cluster string
-	// Shards are databases of the one server at DSN. Each of them is used as a shard, for tests of what several shards
-	// do. A cluster has shards of its own.
-	Shards []string
-	// Database is made by Migrate when it does not exist; default catalog.DefaultDatabase.
-	Database string
-	// ViewsDatabase is made by Migrate. It has nothing but the views that people query, each of which reads the same
-	// view of Database; "": there is none.
-	ViewsDatabase string
-	Logger        *slog.Logger // default: none
-	Metrics       *Metrics     // default: none
-	// Wrap, if set, wraps each connection of the warehouse, for fault injection and tracing.
-	Wrap func(driver.Conn) driver.Conn
-	// MaxRetryElapsed is for how long a statement is tried again if it failed for a reason that may pass: a connection
-	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry.
-	MaxRetryElapsed time.Duration
-	// NoRetry says that no statement is tried again, whatever MaxRetryElapsed is.
-	NoRetry bool
-	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
-	// seconds. Default 200ms.
-	Backoff time.Duration
-	// Limits bound what queries of the embedded engine may take. A server has its own.
-	Limits chdb.Limits
-	// Guest, if set, connects to the process that has the embedded engine of DSN open. The engine is then
-	// not opened here.
-	Guest *chdb.Guest
-	// Claimed says that the process which started this one has claimed the folder for it, and Stuck is told of a statement
-	// that the embedded engine does not end (chdb.Options).
-	Claimed bool
-	Stuck   func(chdb.Stuck)
-	// Restoring says that the embedded engine is opened to be filled from a backup.
-	Restoring bool
-	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
-	FewRows bool
-	// Downloading, if set, is called while the embedded engine is downloaded, with the percentage that is done.
-	Downloading func(percent int)
-
-	addresses []string // those of DSN that are to be used; none: all
-}
-
-// Warehouse is one database of one ClickHouse. It is safe for concurrent use.
-//
-// What only reads is done by its Reader, what makes and changes the schema by its migrator, and what is written for a
-// run by a Writer, which knows the run. All of them send their statements over one pool.
-type Warehouse struct {
-	*pool
-	migrator  migrator
-	owner     owner
-	sightings *sightings
-	shards    *shards // nil if it is not divided
-}
 
 // Open prepares the connections. Nothing is sent to a server before Identify or the first statement; the embedded
 // engine starts.
@@ -146,88 +83,137 @@ func (w *Warehouse) openParts(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Metrics are the metrics that a warehouse has in a Prometheus registry. nil Metrics count nothing.
-type Metrics struct {
-	batches *prometheus.CounterVec
-	staging *prometheus.HistogramVec
-	held    *prometheus.GaugeVec
-	retries prometheus.Counter
-	died    prometheus.Counter
+// connect opens the connections. Options.Wrap applies to each of them.
+func (p *pool) connect(o Options) error {
+	addresses := []string{""}
+	p.options = func(database string, readOnly bool) (*clickhouse.Options, error) {
+		return serverOptions(o, p.dialect, database, readOnly)
+	}
+	switch {
+	case p.engine != nil:
+		p.options = p.engineOptions
+	case p.guest != nil:
+		p.options = p.guestOptions
+	default:
+		opts, err := p.options(o.Database, false)
+		if err != nil {
+			return err
+		}
+		if addresses = opts.Addr; len(o.addresses) > 0 {
+			addresses = o.addresses
+		}
+	}
+	open := func(address string) ([]driver.Conn, error) { return p.open(o, address) }
+	conns, err := open(addresses[0])
+	if err != nil {
+		return err
+	}
+	p.replicas = &replicas{addresses: addresses, open: open}
+	if len(addresses) > 1 {
+		for i, c := range conns {
+			p.replicas.pinned = append(p.replicas.pinned, pin(c))
+			conns[i] = p.replicas.pinned[i]
+		}
+	}
+	// The last one does not try again: a person waits for its answer.
+	p.conn, p.admin, p.readOnly = retryingConn{conns[0], p}, retryingConn{conns[1], p}, conns[2]
+	p.Reader = Reader{retrying: p.conn, once: p.readOnly}
+	return nil
 }
 
-// NewMetrics registers the metrics.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
-	labels := []string{"account", "stream"}
-	m := &Metrics{
-		batches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "dealhouse_staged_batches_total",
-			Help: "Batches of rows that were staged, also by runs that failed later.",
-		}, labels),
-		staging: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "dealhouse_stage_duration_seconds",
-			Help:    "Time that the warehouse took to accept one staged batch.",
-			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, labels),
-		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "dealhouse_lease_held",
-			Help: "1 while this process has the right to run the stream, else 0.",
-		}, labels),
-		retries: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "dealhouse_warehouse_retries_total",
-			Help: "Statements that were sent to the warehouse again after a failure.",
-		}),
+// reconnect opens the connections again, after the dialect has changed.
+func (p *pool) reconnect() error {
+	before := []driver.Conn{p.conn, p.admin, p.readOnly}
+	if err := p.connect(p.given); err != nil {
+		return fmt.Errorf("opening the warehouse: %w", err)
 	}
-	m.died = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "dealhouse_engine_restarts_total",
-		Help: "Times that the process of the embedded engine ended by itself and was started anew.",
-	})
-	reg.MustRegister(m.batches, m.staging, m.held, m.retries, m.died)
-	return m
+	var errs []error
+	for _, c := range before {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
-// Expect exports a stream's series before anything has happened.
-func (m *Metrics) Expect(account, stream string) {
-	if m == nil {
-		return
+// open opens the connections to a server: conn, admin and readOnly.
+func (p *pool) open(o Options, address string) (conns []driver.Conn, err error) {
+	for _, c := range []struct {
+		database string
+		readOnly bool
+	}{{o.Database, false}, {"default", false}, {o.Database, true}} {
+		opts, err := p.options(c.database, c.readOnly)
+		if err != nil {
+			return nil, err
+		}
+		if address != "" {
+			opts.Addr = []string{address}
+		}
+		conn, err := clickhouse.Open(opts)
+		if err != nil {
+			return nil, err
+		}
+		if o.Wrap != nil {
+			conn = o.Wrap(conn)
+		}
+		conns = append(conns, conn)
 	}
-	m.batches.WithLabelValues(account, stream)
-	m.staging.WithLabelValues(account, stream)
-	m.held.WithLabelValues(account, stream)
+	return conns, nil
 }
 
-// EngineDied counts an end of the embedded engine that nobody asked for.
-func (m *Metrics) EngineDied() {
-	if m != nil {
-		m.died.Inc()
+func (p *pool) engineOptions(database string, readOnly bool) (*clickhouse.Options, error) {
+	if readOnly {
+		return p.engine.ReadOnlyOptions(database), nil
 	}
+	return p.engine.ClickHouseOptions(database), nil
 }
 
-// Forget drops the series of a stream that is no longer loaded.
-func (m *Metrics) Forget(account, stream string) {
-	if m == nil {
-		return
+func (p *pool) guestOptions(database string, readOnly bool) (*clickhouse.Options, error) {
+	if readOnly {
+		return p.guest.ReadOnlyOptions(database), nil
 	}
-	m.batches.DeleteLabelValues(account, stream)
-	m.staging.DeleteLabelValues(account, stream)
-	m.held.DeleteLabelValues(account, stream)
+	return p.guest.ClickHouseOptions(database), nil
 }
 
-func (m *Metrics) retried() {
-	if m != nil {
-		m.retries.Inc()
+// divide opens the shards, each with those of the servers that are in it.
+func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) error {
+	if found.copies > 0 {
+		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d",
+			w.database, w.dialect.cluster, number),
+			Advice: "give warehouse.database another name and load everything again, or name a cluster of one shard"}
 	}
+	servers, err := w.serversOf(ctx, number)
+	if err != nil {
+		return err
+	}
+	if w.shards != nil {
+		return nil
+	}
+	var all []*Warehouse
+	for _, addresses := range servers {
+		o := w.given
+		o.Database, o.ViewsDatabase, o.addresses = shardDatabase(w.database), "", addresses
+		s, err := Open(ctx, o)
+		if err != nil {
+			return errors.Join(err, closeAll(all))
+		}
+		all = append(all, s)
+		if err := s.checkShard(ctx); err != nil {
+			return errors.Join(err, closeAll(all))
+		}
+	}
+	w.join(all)
+	w.dialect.divided = true
+	return w.reconnect()
 }
 
-func (m *Metrics) staged(r Run, took time.Duration) {
-	if m == nil {
-		return
-	}
-	m.batches.WithLabelValues(r.Account, r.Stream.Name).Inc()
-	m.staging.WithLabelValues(r.Account, r.Stream.Name).Observe(took.Seconds())
+// join makes one warehouse of several. The first one of them leads when their schema is changed.
+func (w *Warehouse) join(all []*Warehouse) {
+	w.shards = &shards{all: all}
+	all[0].migrator.others = all[1:]
 }
 
-func (m *Metrics) lease(l *Lease, held float64) {
-	if m != nil {
-		m.held.WithLabelValues(l.account, l.stream).Set(held)
+func closeAll(all []*Warehouse) (err error) {
+	for _, w := range all {
+		err = errors.Join(err, w.Close())
 	}
+	return err
 }

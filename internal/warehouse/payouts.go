@@ -260,14 +260,6 @@ func selectPayoutExceptions(of PayoutsToRead) string {
 	})
 }
 
-// numbers returns ids as a list for IN. IN takes no empty list, so for no ids it returns NULL.
-func numbers(ids []int64) string {
-	if len(ids) == 0 {
-		return "NULL"
-	}
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]")
-}
-
 // selectAcknowledgements selects the acknowledgements of one account or of all, the newest first. Parameter: account.
 const selectAcknowledgements = `SELECT account, payout_id, kind, currency_code, at, id, amount, entries, amounts, tolerance, reason, note, by
 FROM payout_acknowledgements

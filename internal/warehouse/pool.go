@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
 )
 
@@ -39,96 +40,6 @@ type pool struct {
 	backoff         time.Duration
 	retries         atomic.Uint64
 	counted         sync.Map // by StreamID: the run (uuid.UUID) that last had the rejects of other runs counted
-}
-
-// connect opens the connections. Options.Wrap applies to each of them.
-func (p *pool) connect(o Options) error {
-	addresses := []string{""}
-	p.options = func(database string, readOnly bool) (*clickhouse.Options, error) {
-		return serverOptions(o, p.dialect, database, readOnly)
-	}
-	switch {
-	case p.engine != nil:
-		p.options = p.engineOptions
-	case p.guest != nil:
-		p.options = p.guestOptions
-	default:
-		opts, err := p.options(o.Database, false)
-		if err != nil {
-			return err
-		}
-		if addresses = opts.Addr; len(o.addresses) > 0 {
-			addresses = o.addresses
-		}
-	}
-	open := func(address string) ([]driver.Conn, error) { return p.open(o, address) }
-	conns, err := open(addresses[0])
-	if err != nil {
-		return err
-	}
-	p.replicas = &replicas{addresses: addresses, open: open}
-	if len(addresses) > 1 {
-		for i, c := range conns {
-			p.replicas.pinned = append(p.replicas.pinned, pin(c))
-			conns[i] = p.replicas.pinned[i]
-		}
-	}
-	// The last one does not try again: a person waits for its answer.
-	p.conn, p.admin, p.readOnly = retryingConn{conns[0], p}, retryingConn{conns[1], p}, conns[2]
-	p.Reader = Reader{retrying: p.conn, once: p.readOnly}
-	return nil
-}
-
-// reconnect opens the connections again, after the dialect has changed.
-func (p *pool) reconnect() error {
-	before := []driver.Conn{p.conn, p.admin, p.readOnly}
-	if err := p.connect(p.given); err != nil {
-		return fmt.Errorf("opening the warehouse: %w", err)
-	}
-	var errs []error
-	for _, c := range before {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// open opens the connections to a server: conn, admin and readOnly.
-func (p *pool) open(o Options, address string) (conns []driver.Conn, err error) {
-	for _, c := range []struct {
-		database string
-		readOnly bool
-	}{{o.Database, false}, {"default", false}, {o.Database, true}} {
-		opts, err := p.options(c.database, c.readOnly)
-		if err != nil {
-			return nil, err
-		}
-		if address != "" {
-			opts.Addr = []string{address}
-		}
-		conn, err := clickhouse.Open(opts)
-		if err != nil {
-			return nil, err
-		}
-		if o.Wrap != nil {
-			conn = o.Wrap(conn)
-		}
-		conns = append(conns, conn)
-	}
-	return conns, nil
-}
-
-func (p *pool) engineOptions(database string, readOnly bool) (*clickhouse.Options, error) {
-	if readOnly {
-		return p.engine.ReadOnlyOptions(database), nil
-	}
-	return p.engine.ClickHouseOptions(database), nil
-}
-
-func (p *pool) guestOptions(database string, readOnly bool) (*clickhouse.Options, error) {
-	if readOnly {
-		return p.guest.ReadOnlyOptions(database), nil
-	}
-	return p.guest.ClickHouseOptions(database), nil
 }
 
 // address returns the address of the server that the pool works with.
@@ -246,10 +157,6 @@ func each[T any](rows driver.Rows, err error, fields func(*T) []any, do func(T) 
 // only is the argument fields of scanned for queries of one column.
 func only[T any](value *T) []any { return []any{value} }
 
-// clockTolerance is how far apart the clocks of two replicas may be. A stored time that is further in the future came
-// from a clock that was wrong and has been corrected since.
-const clockTolerance = time.Minute
-
 // timeAfter returns two times by the warehouse's clock: now, and the version for a row that must replace stored rows.
 // The version is now, or a millisecond after the newest of them if that is later (warehouse-9). newest is an aggregate
 // of their versions, in microseconds since 1970. from is their table, with the condition that selects them.
@@ -277,4 +184,114 @@ const newestVersion = "max(version)"
 // newestTime returns what timeAfter takes for tables whose version is a column with a time.
 func newestTime(column string) string {
 	return "greatest(0, toUnixTimestamp64Micro(toDateTime64(max(" + column + "), 6, 'UTC')))"
+}
+
+const selectVersion = "SELECT version()"
+
+// selectTime asks for the warehouse's clock in microseconds, and selectTimeAfter also for the newest version of some
+// rows.
+const selectTime = "SELECT toUnixTimestamp64Micro(now64(6))"
+
+func selectTimeAfter(newest, from string) string {
+	return sql("SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest) FROM $from",
+		parts{"newest": newest, "from": from})
+}
+
+// replicas are the servers that the DSN names. The pool works with one of them, which stays the same while any run is
+// under way: what a run has staged and prepared is on that server alone.
+type replicas struct {
+	addresses []string
+	open      func(address string) ([]driver.Conn, error) // the connections to one of them, in the order of pinned
+	pinned    []*pinned
+
+	mu      sync.Mutex
+	current int
+	runs    int // under way
+}
+
+// Options say which warehouse to open.
+type Options struct {
+	// DSN is embedded:<dir>, clickhouse://user:password@host:9000, http:// or https://.
+	DSN string
+	// TLS are the certificates of connections to a server.
+	TLS TLS
+	// Cluster is the cluster on whose servers the tables are replicated; "": one server, or Cloud. If the cluster has
+	// several shards, DSN names at least one server of each.
+	Cluster string
+	// Shards are databases of the one server at DSN. Each of them is used as a shard, for tests of what several shards
+	// do. A cluster has shards of its own.
+	Shards []string
+	// Database is made by Migrate when it does not exist; default catalog.DefaultDatabase.
+	Database string
+	// ViewsDatabase is made by Migrate. It has nothing but the views that people query, each of which reads the same
+	// view of Database; "": there is none.
+	ViewsDatabase string
+	Logger        *slog.Logger // default: none
+	Metrics       *Metrics     // default: none
+	// Wrap, if set, wraps each connection of the warehouse, for fault injection and tracing.
+	Wrap func(driver.Conn) driver.Conn
+	// MaxRetryElapsed is for how long a statement is tried again if it failed for a reason that may pass: a connection
+	// that is lost, a server that is short of memory, a full disk. Default catalog.DefaultMaxStatementRetry.
+	MaxRetryElapsed time.Duration
+	// NoRetry says that no statement is tried again, whatever MaxRetryElapsed is.
+	NoRetry bool
+	// Backoff is about how long to wait before the second attempt; each further wait is twice as long, up to 10
+	// seconds. Default 200ms.
+	Backoff time.Duration
+	// Limits bound what queries of the embedded engine may take. A server has its own.
+	Limits chdb.Limits
+	// Guest, if set, connects to the process that has the embedded engine of DSN open. The engine is then
+	// not opened here.
+	Guest *chdb.Guest
+	// Claimed says that the process which started this one has claimed the folder for it, and Stuck is told of a statement
+	// that the embedded engine does not end (chdb.Options).
+	Claimed bool
+	Stuck   func(chdb.Stuck)
+	// Restoring says that the embedded engine is opened to be filled from a backup.
+	Restoring bool
+	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
+	FewRows bool
+	// Downloading, if set, is called while the embedded engine is downloaded, with the percentage that is done.
+	Downloading func(percent int)
+
+	addresses []string // those of DSN that are to be used; none: all
+}
+
+// Server describes a server. It is read before anything else is done with the server.
+type Server struct {
+	Version  string
+	TimeZone string // of the server; no statement depends on it
+	Cloud    bool   // ClickHouse Cloud, which replicates by itself
+
+	shards uint64 // of the cluster; 1 or 0: it is not divided
+	engine string // of the database; "" when there is none yet
+	bare   uint64 // permanent tables whose engine does not replicate
+	copies uint64 // tables whose engine does
+	door   bool   // an embedded engine in another process (serve-warehouse), which hides these facts
+}
+
+// String returns the version, and what is unusual about the server: Cloud, several shards, or a time zone
+// other than UTC.
+func (s Server) String() string {
+	text := s.Version
+	if s.Cloud {
+		text += " (Cloud)"
+	}
+	if s.shards > 1 {
+		text += fmt.Sprintf(", %d shards", s.shards)
+	}
+	if s.TimeZone != "UTC" && s.TimeZone != "" {
+		text += ", time zone " + s.TimeZone
+	}
+	return text
+}
+
+// EmbeddedScheme begins the DSN of the embedded engine: embedded:<dir>.
+const EmbeddedScheme = catalog.EmbeddedScheme
+
+// TLS are the files, in PEM, of connections to a server. All may be empty.
+type TLS struct {
+	CAFile   string // authorities that are trusted beside those of the system
+	CertFile string // of this client, with its chain
+	KeyFile  string // of that certificate
 }

@@ -4,21 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
-
-// largeJoin is the number of rows from which on both sides of a join are read in the order of their key and not kept in
-// a hash table, so that memory stays bounded.
-const largeJoin = 500_000
-
-func joinSettings(rows uint64) clickhouse.Settings {
-	if rows < largeJoin {
-		return clickhouse.Settings{"join_algorithm": "hash"}
-	}
-	return clickhouse.Settings{"join_algorithm": "full_sorting_merge"}
-}
 
 // Plan compares what the run has staged with what readers see, and counts the differences. Nothing that readers see
 // changes. staged is the number of rows that the run has sent. If the warehouse has another number, it returns a
@@ -94,11 +84,6 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 	}
 	return append(w.args(now), named("started", fmt.Sprint(w.StartedAt.UnixMicro()))), other, nil
 }
-
-// allNew says that the staged rows are not compared: there is nothing to compare them with, and every one of them is
-// inserted with its own version. The table of changes is then empty. This is done only for many rows; for few it is
-// not worth it.
-func (c Changes) allNew() bool { return c.First && c.Distinct >= largeFirst }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
 // derived tables of the stream are wrong, and are computed again.
@@ -185,38 +170,8 @@ func (w *Writer) keys(ctx context.Context, query string) (map[string]bool, error
 	return keys, nil
 }
 
-// deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
-// part, which need not be merged (singlePart): that would cost as much again as writing the delta.
-var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows,
-	"min_insert_block_size_bytes": 512 << 20}
-
-// blockRows is the largest number of rows of a delta that are written as one part.
-const blockRows = 1 << 20
-
 // largeFirst is the number of rows from which on the first load of an account is done in a different way (allNew).
 const largeFirst = 100_000
-
-// uniqueKeySettings returns the settings for a delta that gets each key only once, and about as many rows as the run
-// writes. That each key is there once is counted (countPrepared).
-//
-// By default, a table that replaces rows merges each block that is written to it, row by row. That is half of the cost
-// of writing it. It is left out if
-//
-//   - the delta has several blocks: its parts are merged into one afterwards;
-//   - it is a large first load: the delta of 1 million transactions takes 1.7 CPU seconds instead of 5.3. The price: a
-//     query of all rows takes 62 ms of CPU instead of 24, since it merges a part that was never merged, until the
-//     engine has merged it with others.
-func uniqueKeySettings(c Changes) clickhouse.Settings {
-	settings := maps.Clone(deltaSettings)
-	if c.allNew() || c.written() > blockRows {
-		settings["optimize_on_insert"] = 0
-	}
-	return settings
-}
-
-// childDeltaSettings are for a delta that may have several parts. They keep its blocks small enough for the
-// processor's caches.
-var childDeltaSettings = clickhouse.Settings{"min_insert_block_size_rows": 250_000}
 
 // Prepare builds the deltas of the run: complete rows, in tables that nobody reads. It returns how many rows each has,
 // for the intent. If these are not as many as the plan says, it returns a *DeltaError.
@@ -366,4 +321,76 @@ func (w *Writer) singlePart(ctx context.Context, delta string) error {
 		}
 		return w.pool.conn.Exec(w.pool.write(ctx, clickhouse.Settings{"optimize_throw_if_noop": 1}), merge)
 	})
+}
+
+// deltas returns the deltas that the run has prepared.
+func (w *Writer) deltas(c Changes) (all []delta) {
+	x, d := w.script, w.pool.dialect
+	if c.Any() {
+		key := sortedBy(createLatest(x.Stream))
+		all = append(all, delta{x.names["latest"], x.names["delta"], key})
+		if c.Moved > 0 {
+			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})
+		}
+	}
+	for _, t := range w.filled {
+		all = append(all, delta{t.table, d.ofRun(x.derivedDelta(t.table)), sortedBy(t.create)})
+	}
+	if x.Stream.Child != nil {
+		all = append(all, delta{x.names["child_latest"], x.names["child_delta"], sortedBy(createChildLatest(x.Stream))},
+			delta{x.names["child_hashes"], x.names["child_hashes_delta"], sortedBy(createChildHashes(x.Stream))})
+	}
+	return all
+}
+
+// few reports whether a run writes so few rows that the keys of its deltas are counted in sets.
+func (w *Writer) few(c Changes) bool { return w.Stream.Child == nil && c.written() <= fewKeys }
+
+// countedDelta is what was counted in a delta.
+type countedDelta struct {
+	table             string
+	rows, keys, parts uint64
+}
+
+// countPrepared counts the rows of the deltas, and returns an error unless each has its keys once: a server takes for
+// granted that a merged part has no duplicates (warehouse-1).
+func (w *Writer) countPrepared(ctx context.Context, c Changes) (Prepared, error) {
+	deltas := w.deltas(c)
+	if len(deltas) == 0 {
+		return nil, nil
+	}
+	count := countKeys
+	if w.few(c) {
+		count = countFewKeys
+	}
+	counts, err := w.countDeltas(ctx, count(deltas))
+	if err != nil {
+		return nil, fmt.Errorf("counting what is prepared: %w", err)
+	}
+	prepared := Prepared{}
+	for _, d := range deltas {
+		n := countedDelta{table: d.table}
+		if i := slices.IndexFunc(counts, func(n countedDelta) bool { return n.table == d.table }); i >= 0 {
+			n = counts[i]
+		}
+		want, known := w.script.rowsOf(n.table, c)
+		if !known {
+			want = n.rows
+		}
+		if n.rows != want || n.keys != n.rows {
+			return nil, &DeltaError{Table: n.table, Want: want, Rows: n.rows, Keys: n.keys}
+		}
+		if n.parts > 1 { // each key is in only one of them, so merging them loses nothing
+			if err := w.singlePart(ctx, w.pool.dialect.bare(d.name)); err != nil {
+				return nil, err
+			}
+		}
+		prepared[n.table] = n.rows
+	}
+	return prepared, nil
+}
+
+func (w *Writer) countDeltas(ctx context.Context, query string) ([]countedDelta, error) {
+	rows, err := w.pool.conn.Query(ctx, query)
+	return scanned(rows, err, func(n *countedDelta) []any { return []any{&n.table, &n.rows, &n.keys, &n.parts} })
 }

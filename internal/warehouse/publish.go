@@ -1,14 +1,11 @@
 package warehouse
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
 )
@@ -54,15 +51,6 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	return err
 }
 
-// publication carries out an intent.
-type publication struct {
-	*Writer
-	lease   *Lease
-	intent  Intent
-	reading leaseReading // of the lease and of the row of the run; zero if a dead run is finished
-	begun   bool         // an earlier attempt may have attached something
-}
-
 // endUnchanged ends a run that has changed nothing. Nothing is attached, so it needs no intent. The run's row is stored
 // first, then what it leaves behind is dropped, and the state is stored last. After a crash in between, the next run
 // reads the same again, and no other harm is done.
@@ -104,17 +92,6 @@ func (p publication) leave(err error) {
 	p.lease.untidy = true
 }
 
-// errDeltaGone says that what was to be attached is missing, or no longer has the structure of the table. An intent is
-// withdrawn before its delta is dropped. So another worker took the run for dead before its intent was durable, or has
-// migrated since.
-var errDeltaGone = errors.New("what the run had prepared has been dropped, or is older than a migration")
-
-// Codes for a delta that was made before a migration: its columns or its order differ from the table's.
-const (
-	codeIncompatibleColumns = 122
-	codeBadArguments        = 36
-)
-
 // withdraw forgets an intent that will not be carried out. The watermark has not moved, so whatever the run has read
 // is read again.
 func (p publication) withdraw(ctx context.Context, cause error) error {
@@ -155,56 +132,6 @@ func (p publication) saveRow(ctx context.Context) error {
 		return p.pool.saveRun(ctx, record)
 	}
 	return p.pool.insertRun(ctx, record, laterOf(p.reading.clock(), p.reading.runVersion))
-}
-
-// target is a table that a delta is attached to.
-type target struct {
-	table, delta string
-	of           string // the table that the delta was made for, or movesOf
-	key, row     string // of a derived table: the columns of its sorting key, and what tells its rows apart
-}
-
-// targets returns the tables that the run changes, in the order in which their deltas are attached.
-func (p publication) targets() []target {
-	var targets []target
-	names := p.script.names
-	if p.intent.Record.Changes.Any() {
-		if p.Stream.History {
-			targets = append(targets, target{names["versions"], names["delta"], names["latest"], "", ""})
-		}
-		latest := target{names["latest"], names["delta"], names["latest"], "", ""}
-		if p.intent.Record.Changes.Moved > 0 {
-			latest.delta, latest.of = names["moves"], movesOf(p.Stream)
-		}
-		targets = append(targets, latest)
-		targets = append(targets, p.derivedTargets(false)...)
-	}
-	if p.Stream.Child != nil {
-		targets = append(targets, target{names["child_latest"], names["child_delta"], names["child_latest"], "", ""})
-		if slices.Contains(p.intent.Derived, names["child_hashes"]) { // an intent of an older version has none
-			targets = append(targets, target{names["child_hashes"], names["child_hashes_delta"],
-				names["child_hashes"], "", ""})
-		}
-		targets = append(targets, p.derivedTargets(true)...)
-	}
-	return targets
-}
-
-// states returns the states of the stream that are stored when the run is published.
-func (in Intent) states(run uuid.UUID) []stateRow {
-	states := []stateRow{{intentName(run), "", 0}}
-	if !in.Beside {
-		states = append(states, stateRow{stateCheckpoint, "", 0})
-	}
-	if !in.Watermark.IsZero() {
-		row := watermarkRow(in.Watermark)
-		row.version = cmp.Or(in.Rank, row.version)
-		states = append(states, row)
-	}
-	for name, value := range in.State {
-		states = append(states, stateRow{name, value, 0})
-	}
-	return states
 }
 
 // attachAll attaches the deltas, and checks before and after that no row is missing: a server that lacks the rows of a
@@ -271,14 +198,6 @@ func (p publication) stillHeld(ctx context.Context) error {
 		return nil
 	}
 	return p.lease.recheck(ctx)
-}
-
-// goneDelta turns an error that means the same into an errDeltaGone.
-func goneDelta(err error) error {
-	if IsMissing(err) || hasCode(err, codeIncompatibleColumns, codeBadArguments) {
-		return fmt.Errorf("%w: %w", errDeltaGone, err)
-	}
-	return err
 }
 
 // Discard drops what a run has staged and prepared.

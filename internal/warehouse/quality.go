@@ -215,10 +215,6 @@ func (c Clashes) Words(s *catalog.Stream) string {
 		"and the others are not: ask the people who run it; %s: %s", c.Keys, keyNames(s), strings.Join(c.Examples, ", "))
 }
 
-// rule is a condition on the values of a row. what completes "3 rows ..." and has no verb, because it must also fit "1
-// row".
-type rule struct{ name, broken, what string }
-
 // values checks the rows of the run one by one.
 func (q *quality) values(context.Context) error {
 	if q.idle() {
@@ -234,44 +230,6 @@ func (q *quality) values(context.Context) error {
 				r.what, b.Rows, q.stream.Name, keyNames(q.stream), b.Example))
 	}
 	return nil
-}
-
-// rulesOf returns the rules of a stream, which follow from its fields.
-func rulesOf(s *catalog.Stream, serverTime bool) []rule {
-	var rules []rule
-	if i := s.VersionField(); i >= 0 {
-		now := "now64(3, 'UTC')"
-		if serverTime {
-			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
-		}
-		rules = append(rules, rule{CheckUpdatesNotFuture,
-			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now,
-				int(catalog.FutureTolerance.Seconds())),
-			"with an updatedAt more than " + catalog.FutureTolerance.String() + " after the API's own time"})
-	}
-	var amounts []string
-	status := ""
-	for _, f := range s.Fields {
-		switch {
-		case f.Status:
-			status = f.Column
-		case f.Type == catalog.Money && !f.Declined:
-			amounts = append(amounts, "ifNull("+f.Column+" < 0, false)")
-		}
-	}
-	if len(amounts) > 0 {
-		broken := "(" + strings.Join(amounts, " OR ") + ")"
-		if status != "" {
-			broken += " AND " + status + " != " + quote(catalog.StatusDeclined)
-		}
-		rules = append(rules, rule{CheckAmounts, broken, "with an amount below zero that are not declined"})
-	}
-	if status != "" {
-		rules = append(rules, rule{CheckStatuses,
-			status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
-			"with a status that dealhouse does not know, which payouts and reports leave out"})
-	}
-	return rules
 }
 
 // payouts checks that the payouts which transactions name are loaded. Payouts that were first named after the last
@@ -352,9 +310,6 @@ func countTwice(s *catalog.Stream, keys []string) string {
 	return sql("SELECT toUInt64(count() - uniqExact($key)) FROM $view WHERE account = {account:String} AND $key IN ($keys)",
 		parts{"view": s.Name, "key": keyNames(s), "keys": words(keys)})
 }
-
-// mostUnknown is how many missing payouts are looked up at most.
-const mostUnknown = 1000
 
 // selectUnknownPayouts returns when the last run of payouts began, and which payouts had been named by then and are
 // missing. Parameter: account.

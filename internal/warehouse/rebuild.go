@@ -2,15 +2,11 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/google/uuid"
-
-	"dealhouse/internal/catalog"
 )
 
 // A run that publishes says which derived tables have its rows, in the same block that ends its intent. A run of an
@@ -115,62 +111,6 @@ func (w *Writer) fillAnew(ctx context.Context, t derived, into string) error {
 	return w.pool.execAll(ctx, steps, append(w.args(now), named("merged_at", fmt.Sprint(now.UnixMilli())))...)
 }
 
-// DerivedOf lists the streams of accounts that have derived tables, with the names of these.
-func (w *Warehouse) DerivedOf(ctx context.Context) (map[StreamID][]string, error) {
-	all := map[StreamID][]string{}
-	for _, s := range catalog.All() {
-		tables := derivedNames(s)
-		if len(tables) == 0 {
-			continue
-		}
-		accounts, err := w.accountsOf(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		for _, account := range accounts {
-			all[StreamID{account, s.Name}] = tables
-		}
-	}
-	return all, nil
-}
-
-// RebuildDerived makes the derived tables of a stream of an account again from its rows. It waits some minutes for a
-// run that is under way. If the run takes longer, it returns a *HeldError.
-func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
-	return w.holding(ctx, id, func(w *Writer) error {
-		// If the process dies in between, the next holder of the lease starts over.
-		if err := w.save(ctx, stateRow{stateDerived, "", 0}); err != nil {
-			return err
-		}
-		if err := w.rebuildDerived(ctx); err != nil {
-			return err
-		}
-		return w.save(ctx, stateRow{stateDerived, strings.Join(derivedNames(w.Stream), " "), 0})
-	})
-}
-
-// CheckDerived compares the derived tables of a stream of an account with what they would be if they were rebuilt,
-// and names those that differ. It waits for runs as RebuildDerived does.
-func (w *Warehouse) CheckDerived(ctx context.Context, id StreamID) (wrong []string, err error) {
-	if s, err := catalog.Find(id.Stream); err != nil || len(derivedTables(s)) == 0 {
-		return nil, err
-	}
-	err = w.holding(ctx, id, func(w *Writer) error {
-		for _, t := range derivedTables(w.Stream) {
-			same, err := w.isAsRebuilt(ctx, t)
-			if err != nil {
-				return fmt.Errorf("comparing %s of account %s with what follows from the rows: %w",
-					t.table, w.Account, err)
-			}
-			if !same {
-				wrong = append(wrong, t.table)
-			}
-		}
-		return nil
-	})
-	return wrong, err
-}
-
 func (w *Writer) isAsRebuilt(ctx context.Context, t derived) (same bool, err error) {
 	into := w.pool.dialect.ofRun(w.derivedDelta(t.table))
 	if err := w.fillAnew(ctx, t, into); err != nil {
@@ -180,34 +120,6 @@ func (w *Writer) isAsRebuilt(ctx context.Context, t derived) (same bool, err err
 		return false, err
 	}
 	return same, w.pool.exec(ctx, dropTable(into))
-}
-
-// holding takes the lease of a stream, finishes what dead runs had begun, and calls do.
-func (w *Warehouse) holding(ctx context.Context, id StreamID, do func(*Writer) error) error {
-	s, err := catalog.Find(id.Stream)
-	if err != nil {
-		return err
-	}
-	w = w.At(id.Account)
-	r := Run{ID: uuid.New(), Attempt: uuid.New(), Account: id.Account, Stream: s}
-	l, err := w.await(ctx, r)
-	if err != nil {
-		return err
-	}
-	r.StartedAt = l.Begun()
-	writer := w.Writer(r)
-	if _, err = (recovery{writer, l, r.ID}).finishIntents(ctx); err == nil {
-		err = do(writer)
-	}
-	return giveBack(ctx, l, err)
-}
-
-// giveBack gives a lease back after the work under it. If that failed, the rest is left to the next holder.
-func giveBack(ctx context.Context, l *Lease, err error) error {
-	if err != nil {
-		return errors.Join(err, l.Expire(context.WithoutCancel(ctx)))
-	}
-	return l.Release(context.WithoutCancel(ctx))
 }
 
 // setState notes what the holder of the lease has stored.

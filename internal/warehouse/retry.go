@@ -294,3 +294,10 @@ func (r retriedRow) Scan(dest ...any) error {
 	}
 	return r.Row.Scan(dest...)
 }
+
+// droppedError is the failure of a request on a connection that had served others before. The reason is not in
+// the request: servers close connections that are idle, and net/http has no type for a request that was sent on
+// one of these.
+type droppedError struct{ error }
+
+func (e *droppedError) Unwrap() error { return e.error }

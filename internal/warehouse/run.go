@@ -3,6 +3,7 @@ package warehouse
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -162,15 +163,6 @@ var (
 	freshModes  = "mode NOT IN (" + words(modesThat(func(m mode) bool { return !m.fresh })) + ")"
 )
 
-// words writes words of a table as a list of SQL literals. The list is empty if there are no words.
-func words[T ~string](list []T) string {
-	quoted := make([]string, len(list))
-	for i, word := range list {
-		quoted[i] = quote(string(word))
-	}
-	return strings.Join(quoted, ", ")
-}
-
 // Outcomes of a run, as sync_runs has them.
 const (
 	OutcomeRunning = "running"
@@ -254,3 +246,176 @@ func IsSettingRefused(err error) bool {
 
 // IsMissing reports whether err says that a table or database does not exist (yet).
 func IsMissing(err error) bool { return hasCode(err, 60, 81) } // UNKNOWN_TABLE, UNKNOWN_DATABASE
+
+// StreamID names one stream of one account.
+type StreamID struct{ Account, Stream string }
+
+// Totals are what a run has read.
+type Totals struct {
+	Pages      uint64 `json:"pages"`
+	Read       uint64 `json:"rows_read"`
+	Staged     uint64 `json:"staged"`
+	Rejected   uint64 `json:"rejected"`   // entries of rejected_records
+	Unloadable uint64 `json:"unloadable"` // records that were rejected whole
+	Noise      uint64 `json:"noise"`      // decimals whose binary noise was rounded away
+	Bytes      uint64 `json:"bytes"`
+	Retries    uint64 `json:"retries"`
+}
+
+// RunRecord is one row of sync_runs.
+//
+// A run that publishes is finished when all that it changes is attached. If a run died while it published, and another
+// one has finished its work, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
+// fresher because it was found later.
+type RunRecord struct {
+	Account        string    `json:"account"`
+	Stream         string    `json:"stream"`
+	RunID          uuid.UUID `json:"run_id"`
+	Mode           string    `json:"mode"`
+	StartedAt      time.Time `json:"started_at"`
+	FinishedAt     time.Time `json:"finished_at"` // zero: under way, or killed and not stored as such yet
+	Outcome        string    `json:"outcome"`
+	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
+	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
+	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known
+	Totals         Totals    `json:"totals"`
+	Changes        Changes   `json:"changes"`
+	Duplicates     uint64    `json:"duplicates"`
+	WouldDelete    uint64    `json:"would_delete"`    // rows that it would have deleted if a guard had not stopped it
+	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
+	Warnings       []string  `json:"warnings"`
+	Error          string    `json:"error"`
+	Cause          string    `json:"cause,omitempty"` // equal ones are one fault, if they are of one account, or of a service
+	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
+	Unknown []string `json:"-"`
+	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
+	Clashes Clashes  `json:"-"` // likewise
+	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
+}
+
+var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
+	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
+	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
+	"error String, cause String, version UInt64")
+
+// LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
+func (r RunRecord) LoadedAll() bool {
+	return r.Outcome == OutcomeSuccess || r.Outcome == OutcomeGuarded && r.Changes.Kept > 0
+}
+
+// BackfillPrefix begins the names of the states of backfills in sync_state.
+const BackfillPrefix = "backfill:"
+
+// Add adds the numbers of o.
+func (t *Totals) Add(o Totals) {
+	t.Pages += o.Pages
+	t.Read += o.Read
+	t.Staged += o.Staged
+	t.Rejected += o.Rejected
+	t.Unloadable += o.Unloadable
+	t.Noise += o.Noise
+	t.Bytes += o.Bytes
+	t.Retries += o.Retries
+}
+
+// Add adds the changes of a later merge. Live stays that of the first merge.
+func (c *Changes) Add(o Changes) {
+	if c.Staged == 0 && c.Live == 0 {
+		c.Live = o.Live
+	}
+	c.Inserted += o.Inserted
+	c.Updated += o.Updated
+	c.Deleted += o.Deleted
+	c.Unchanged += o.Unchanged
+	c.Staged += o.Staged
+	c.Distinct += o.Distinct
+	c.Older += o.Older
+	c.Ahead += o.Ahead
+}
+
+// derivedDelta is the name of the delta of a derived table.
+func (r Run) derivedDelta(table string) string { return table + "_delta_" + r.suffix() }
+
+// changed returns the name of the table of the rows that a run changes, as they were and as they become.
+func (r Run) changed() string { return r.Stream.Name + "_changed_" + r.suffix() }
+
+// Carried counts in how many records of a complete run each field had a value.
+type Carried struct {
+	Records uint64 // that were read
+	// Counted is how many of them are counted field by field, the first ones. In the rest, a field is only looked for
+	// if no record had it yet.
+	Counted uint64
+	Fields  map[string]uint64 // of the counted records, those with a value, by the JSON name of each field
+}
+
+// names returns the names of the counted fields and of those that are stored, sorted.
+func (c *Carried) names(known []presence) []string {
+	names := slices.Collect(maps.Keys(c.Fields))
+	for _, p := range known {
+		names = append(names, p.field)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+const (
+	fewCarried = 10 // records; of fewer, nothing follows from what they lack
+	nearlyAll  = 9  // of ten records
+)
+
+// Written holds what the checks need to know about the rows that a run publishes. It is read from the delta, before
+// readers see them: afterwards they are among all other rows, and finding them there takes longer the more rows there
+// are.
+type Written struct {
+	Broken  []Broken // one for each rule of the stream
+	Keys    []string // of a sample of the rows
+	Payouts uint64   // rows that name a payout, or that did in an earlier version
+}
+
+// Broken is how many rows of a run break a rule.
+type Broken struct {
+	Rule    string
+	Rows    uint64
+	Example string // the key of one of them
+}
+
+// someKeys is how many rows of a run are checked to be visible exactly once. Each needs a search.
+const someKeys = 20
+
+// Add adds what another run has written.
+func (n *Written) Add(more Written) {
+	for _, b := range more.Broken {
+		i := slices.IndexFunc(n.Broken, func(x Broken) bool { return x.Rule == b.Rule })
+		if i < 0 {
+			n.Broken = append(n.Broken, b)
+			continue
+		}
+		n.Broken[i].Rows += b.Rows
+		if n.Broken[i].Example == "" {
+			n.Broken[i].Example = b.Example
+		}
+	}
+	n.Keys = append(n.Keys, more.Keys[:min(len(more.Keys), someKeys-min(len(n.Keys), someKeys))]...)
+	n.Payouts += more.Payouts
+}
+
+// Clashes are the keys under which a run has read several records that are not the same record read again. One of them
+// is loaded: the one that was read last, of a page the last one.
+type Clashes struct {
+	Keys     uint64
+	Examples []string // some of the keys
+}
+
+// Add adds those of another run.
+func (c *Clashes) Add(more Clashes) {
+	c.Keys += more.Keys
+	c.Examples = append(c.Examples, more.Examples[:min(len(more.Examples), someClashes-min(len(c.Examples), someClashes))]...)
+}
+
+// someClashes is how many keys of different records are named.
+const someClashes = 5
+
+// allNew says that the staged rows are not compared: there is nothing to compare them with, and every one of them is
+// inserted with its own version. The table of changes is then empty. This is done only for many rows; for few it is
+// not worth it.
+func (c Changes) allNew() bool { return c.First && c.Distinct >= largeFirst }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -14,35 +17,6 @@ import (
 
 	"dealhouse/internal/catalog"
 )
-
-// Server describes a server. It is read before anything else is done with the server.
-type Server struct {
-	Version  string
-	TimeZone string // of the server; no statement depends on it
-	Cloud    bool   // ClickHouse Cloud, which replicates by itself
-
-	shards uint64 // of the cluster; 1 or 0: it is not divided
-	engine string // of the database; "" when there is none yet
-	bare   uint64 // permanent tables whose engine does not replicate
-	copies uint64 // tables whose engine does
-	door   bool   // an embedded engine in another process (serve-warehouse), which hides these facts
-}
-
-// String returns the version, and what is unusual about the server: Cloud, several shards, or a time zone
-// other than UTC.
-func (s Server) String() string {
-	text := s.Version
-	if s.Cloud {
-		text += " (Cloud)"
-	}
-	if s.shards > 1 {
-		text += fmt.Sprintf(", %d shards", s.shards)
-	}
-	if s.TimeZone != "UTC" && s.TimeZone != "" {
-		text += ", time zone " + s.TimeZone
-	}
-	return text
-}
 
 // Server returns what Identify has found.
 func (p *pool) Server() Server { return p.server }
@@ -144,14 +118,6 @@ func (s Server) fits(database string, d dialect, addresses int) error {
 			Advice: "set warehouse.cluster to the name of the cluster"}
 	}
 	return nil
-}
-
-// cluster is what a server knows of the cluster that is configured.
-type cluster struct {
-	shards   uint64
-	others   []string // the names of all clusters
-	macros   []string
-	replicas uint64 // of the server's own shard; 0: it does not find itself
 }
 
 // checkCluster returns an error unless the cluster exists and the server knows its place in it.
@@ -265,26 +231,10 @@ func selectAccountsOf(s *catalog.Stream) string {
 ORDER BY account`, parts{"latest": latestTable(s)})
 }
 
-// checkGrant asks whether the user has a right.
-func checkGrant(right, on string) string {
-	return sql("CHECK GRANT $right ON $on", parts{"right": right, "on": on})
-}
-
-// giveRights gives rights to the user who asks.
-func giveRights(rights []string, on string) string {
-	return sql("GRANT $rights ON $on TO CURRENT_USER", parts{"rights": joinedRights(rights), "on": on})
-}
-
-// trySettings is a statement that does nothing, to be sent with the settings of those that write.
-const trySettings = "SELECT 1"
-
 // syncReplica waits until a replica has what the others had when it was asked.
 func syncReplica(table string) string {
 	return sql("SYSTEM SYNC REPLICA $table LIGHTWEIGHT", parts{"table": table})
 }
-
-// joinedRights are rights as a GRANT lists them.
-func joinedRights(rights []string) string { return strings.Join(rights, ", ") }
 
 // LagError says that the server lacks what other servers have published, and did not get it in time. Nothing was
 // changed.
@@ -346,3 +296,84 @@ func (p *pool) catchUpOne(ctx context.Context, table string) error {
 		p.log.Warn("the server is behind the other replicas: waiting", "table", table, "waited", waited)
 	}
 }
+
+// bareVersion asks for the version in a way that the oldest servers understand: with no setting, and without what the
+// driver asks first over HTTP.
+func (p *pool) bareVersion(ctx context.Context) (version string, known bool) {
+	opts, err := p.options("default", false)
+	if err != nil {
+		return "", false
+	}
+	if opts.Protocol != clickhouse.HTTP {
+		v, err := p.admin.ServerVersion() // of the greeting
+		if err != nil {
+			return "", false
+		}
+		return fmt.Sprintf("%d.%d.%d", v.Version.Major, v.Version.Minor, v.Version.Patch), true
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(),
+		Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(selectVersion))
+	if err != nil {
+		return "", false
+	}
+	req.Header.Set("X-ClickHouse-User", opts.Auth.Username)
+	req.Header.Set("X-ClickHouse-Key", opts.Auth.Password)
+	answer, err := (&http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS,
+		DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return "", false
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, longestVersion))
+	return strings.TrimSpace(string(text)), err == nil && answer.StatusCode == http.StatusOK
+}
+
+// explain returns an error that says what to do about a server that does not answer as it should. An answer of the
+// server itself, or an error that is clear already, is returned unchanged.
+func (p *pool) explain(ctx context.Context, err error) error {
+	if fit, ok := errors.AsType[*ServerError](err); ok {
+		return fit
+	}
+	if IsSettingRefused(err) {
+		return &ServerError{Problem: "the user may not change settings that this program depends on", Err: err,
+			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s",
+				brief(err))}
+	}
+	if IsDenied(err) {
+		return &ServerError{Problem: "the user may not read the server's version and settings", Err: err,
+			Advice: fmt.Sprintf("grant it SELECT on what this names, of the database system: %s", brief(err))}
+	}
+	if failure, known := ofCertificate(err); known {
+		return &failure
+	}
+	if _, answered := errors.AsType[*clickhouse.Exception](err); answered || ctx.Err() != nil {
+		return err
+	}
+	opts, failed := p.options("default", false)
+	if failed != nil {
+		return err
+	}
+	asked := language{opts.Protocol == clickhouse.HTTP, opts.TLS != nil}
+	spoken, heard := listen(ctx, p.address())
+	if failure, known := ofCertificate(heard); known {
+		return &failure
+	}
+	if heard != nil || spoken == asked {
+		return err
+	}
+	return &ServerError{Problem: fmt.Sprintf("the port of %s speaks %s, and warehouse.dsn asks for %s", p.address(),
+		spoken, asked), Err: err,
+		Advice: fmt.Sprintf("begin it with %s://, or give the port for %s (ClickHouse listens on 9000 for clickhouse://, 9440 for clickhouses://, 8123 for http:// and 8443 for https://)",
+			spoken.scheme(), asked)}
+}
+
+func tooOld(version string) error {
+	return &ServerError{Problem: "the server is ClickHouse " + version,
+		Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
+}
+
+// longestVersion is more bytes than any version has.
+const longestVersion = 100

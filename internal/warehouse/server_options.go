@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -21,13 +20,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
-
-// TLS are the files, in PEM, of connections to a server. All may be empty.
-type TLS struct {
-	CAFile   string // authorities that are trusted beside those of the system
-	CertFile string // of this client, with its chain
-	KeyFile  string // of that certificate
-}
 
 // progressInterval is how often a server reports over HTTP that a statement is still running, so that no proxy in
 // between takes the connection for dead.
@@ -98,13 +90,6 @@ func (t failureTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return answer, nil
 }
-
-// droppedError is the failure of a request on a connection that had served others before. The reason is not in
-// the request: servers close connections that are idle, and net/http has no type for a request that was sent on
-// one of these.
-type droppedError struct{ error }
-
-func (e *droppedError) Unwrap() error { return e.error }
 
 // sentBody notes that what is to be sent could not be read.
 type sentBody struct {
@@ -189,45 +174,6 @@ func (l language) String() string {
 		return text + " with TLS"
 	}
 	return text + " without TLS"
-}
-
-// explain returns an error that says what to do about a server that does not answer as it should. An answer of the
-// server itself, or an error that is clear already, is returned unchanged.
-func (p *pool) explain(ctx context.Context, err error) error {
-	if fit, ok := errors.AsType[*ServerError](err); ok {
-		return fit
-	}
-	if IsSettingRefused(err) {
-		return &ServerError{Problem: "the user may not change settings that this program depends on", Err: err,
-			Advice: fmt.Sprintf("remove the constraint, or give the user a profile that is not readonly: %s",
-				brief(err))}
-	}
-	if IsDenied(err) {
-		return &ServerError{Problem: "the user may not read the server's version and settings", Err: err,
-			Advice: fmt.Sprintf("grant it SELECT on what this names, of the database system: %s", brief(err))}
-	}
-	if failure, known := ofCertificate(err); known {
-		return &failure
-	}
-	if _, answered := errors.AsType[*clickhouse.Exception](err); answered || ctx.Err() != nil {
-		return err
-	}
-	opts, failed := p.options("default", false)
-	if failed != nil {
-		return err
-	}
-	asked := language{opts.Protocol == clickhouse.HTTP, opts.TLS != nil}
-	spoken, heard := listen(ctx, p.address())
-	if failure, known := ofCertificate(heard); known {
-		return &failure
-	}
-	if heard != nil || spoken == asked {
-		return err
-	}
-	return &ServerError{Problem: fmt.Sprintf("the port of %s speaks %s, and warehouse.dsn asks for %s", p.address(),
-		spoken, asked), Err: err,
-		Advice: fmt.Sprintf("begin it with %s://, or give the port for %s (ClickHouse listens on 9000 for clickhouse://, 9440 for clickhouses://, 8123 for http:// and 8443 for https://)",
-			spoken.scheme(), asked)}
 }
 
 // ofCertificate reports whether a connection failed because one side does not trust the other, and returns an error
@@ -315,46 +261,4 @@ func isOlder(version, minimum string) bool {
 		return false
 	}
 	return slices.Compare(v[:], m[:]) < 0
-}
-
-func tooOld(version string) error {
-	return &ServerError{Problem: "the server is ClickHouse " + version,
-		Advice: "this program needs " + MinimumVersion + " or later: upgrade the server"}
-}
-
-// longestVersion is more bytes than any version has.
-const longestVersion = 100
-
-// bareVersion asks for the version in a way that the oldest servers understand: with no setting, and without what the
-// driver asks first over HTTP.
-func (p *pool) bareVersion(ctx context.Context) (version string, known bool) {
-	opts, err := p.options("default", false)
-	if err != nil {
-		return "", false
-	}
-	if opts.Protocol != clickhouse.HTTP {
-		v, err := p.admin.ServerVersion() // of the greeting
-		if err != nil {
-			return "", false
-		}
-		return fmt.Sprintf("%d.%d.%d", v.Version.Major, v.Version.Minor, v.Version.Patch), true
-	}
-	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
-	defer cancel()
-	to := url.URL{Scheme: language{http: true, tls: opts.TLS != nil}.scheme(), Host: p.address(),
-		Path: "/" + strings.TrimPrefix(opts.HttpUrlPath, "/")}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(selectVersion))
-	if err != nil {
-		return "", false
-	}
-	req.Header.Set("X-ClickHouse-User", opts.Auth.Username)
-	req.Header.Set("X-ClickHouse-Key", opts.Auth.Password)
-	answer, err := (&http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS,
-		DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		return "", false
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, longestVersion))
-	return strings.TrimSpace(string(text)), err == nil && answer.StatusCode == http.StatusOK
 }

@@ -5,35 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// Names of the state that a stream of an account has.
-const (
-	stateWatermark  = "watermark"
-	stateCheckpoint = "checkpoint"
-	stateIntent     = "intent" // followed by the run's ID: two workers at once each have their own
-	stateLease      = "lease"
-	stateDerived    = "derived" // the derived tables that are up to date with the last publication
-)
-
-// StateOrigin names the state that has the identity (dealapi.Client.Identity) of the service whose rows are loaded, for
-// Intent.State.
-const StateOrigin = "origin"
-
-// StateFrom names the state that has the updatedAt from which on everything is loaded, for Intent.State. It is the zero
-// time if that is all.
-const StateFrom = "loaded_from"
-
-// StateScope names the state that has the scope (catalog.Scope.Encode) of the last complete list of the stream, for
-// Intent.State.
-const StateScope = "scope"
-
-// StateClock names the state that has a ServiceClock as JSON, for Intent.State.
-const StateClock = "clock"
 
 // ServiceClock is what is known of the clock of the service that a stream is read from.
 type ServiceClock struct {
@@ -359,28 +334,29 @@ func selectStagedRuns(d dialect) string {
 	return sqlFile("select_staged_runs", parts{"database": d.runDatabase(), "end": "$"})
 }
 
-// insertInto is the statement of a block of rows.
-func insertInto(table string, cols []column) string {
-	return sql("INSERT INTO $table ($columns)", parts{"table": table, "columns": joinNames(cols)})
-}
+// Prepared is the number of rows of each delta of a run, by the target table.
+type Prepared map[string]uint64
 
-const selectVersion = "SELECT version()"
-
-// selectTime asks for the warehouse's clock in microseconds, and selectTimeAfter also for the newest version of some
-// rows.
-const selectTime = "SELECT toUnixTimestamp64Micro(now64(6))"
-
-func selectTimeAfter(newest, from string) string {
-	return sql("SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest) FROM $from",
-		parts{"newest": newest, "from": from})
-}
-
-// literals writes strings as a list of SQL literals that is never empty.
-func literals(values []string) string {
-	var text strings.Builder
-	text.WriteString("''")
-	for _, v := range values {
-		text.WriteString(", " + quote(v))
+// states returns the states of the stream that are stored when the run is published.
+func (in Intent) states(run uuid.UUID) []stateRow {
+	states := []stateRow{{intentName(run), "", 0}}
+	if !in.Beside {
+		states = append(states, stateRow{stateCheckpoint, "", 0})
 	}
-	return text.String()
+	if !in.Watermark.IsZero() {
+		row := watermarkRow(in.Watermark)
+		row.version = cmp.Or(in.Rank, row.version)
+		states = append(states, row)
+	}
+	for name, value := range in.State {
+		states = append(states, stateRow{name, value, 0})
+	}
+	return states
 }
+
+// backfillLife is how long the state of an interrupted backfill is kept, with what it had staged, so that the same
+// backfill can continue.
+const backfillLife = 30 * 24 * time.Hour
+
+// diedEarly is the error of a killed run.
+const diedEarly = "the process ended before the run did"

@@ -1,9 +1,12 @@
 package warehouse
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -125,9 +128,6 @@ func (w *Warehouse) Standings(ctx context.Context) ([]StreamStatus, error) {
 	return all, nil
 }
 
-// StreamID names one stream of one account.
-type StreamID struct{ Account, Stream string }
-
 // HasAccount reports whether the warehouse has anything of an account: a run, or a settlement. An account that has rows
 // has runs, too: those that say how its streams stand are kept for good.
 func (r Reader) HasAccount(ctx context.Context, account string) (bool, error) {
@@ -242,68 +242,6 @@ ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
 			"limit": fmt.Sprint(f.Limit)})
 }
 
-// stringArray writes strings as an array of SQL.
-func stringArray(values []string) string {
-	quoted := make([]string, len(values))
-	for i, v := range values {
-		quoted[i] = quote(v)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// Totals are what a run has read.
-type Totals struct {
-	Pages      uint64 `json:"pages"`
-	Read       uint64 `json:"rows_read"`
-	Staged     uint64 `json:"staged"`
-	Rejected   uint64 `json:"rejected"`   // entries of rejected_records
-	Unloadable uint64 `json:"unloadable"` // records that were rejected whole
-	Noise      uint64 `json:"noise"`      // decimals whose binary noise was rounded away
-	Bytes      uint64 `json:"bytes"`
-	Retries    uint64 `json:"retries"`
-}
-
-// RunRecord is one row of sync_runs.
-//
-// A run that publishes is finished when all that it changes is attached. If a run died while it published, and another
-// one has finished its work, FinishedAt is when it began to publish: nobody knows when it died, and what it read is no
-// fresher because it was found later.
-type RunRecord struct {
-	Account        string    `json:"account"`
-	Stream         string    `json:"stream"`
-	RunID          uuid.UUID `json:"run_id"`
-	Mode           string    `json:"mode"`
-	StartedAt      time.Time `json:"started_at"`
-	FinishedAt     time.Time `json:"finished_at"` // zero: under way, or killed and not stored as such yet
-	Outcome        string    `json:"outcome"`
-	RequestedAfter time.Time `json:"requested_after"` // zero: everything was asked for
-	Watermark      time.Time `json:"watermark"`       // zero: the stream has none
-	ServerTime     time.Time `json:"server_time"`     // of the API when the run began; zero: not known
-	Totals         Totals    `json:"totals"`
-	Changes        Changes   `json:"changes"`
-	Duplicates     uint64    `json:"duplicates"`
-	WouldDelete    uint64    `json:"would_delete"`    // rows that it would have deleted if a guard had not stopped it
-	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
-	Warnings       []string  `json:"warnings"`
-	Error          string    `json:"error"`
-	Cause          string    `json:"cause,omitempty"` // equal ones are one fault, if they are of one account, or of a service
-	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
-	Unknown []string `json:"-"`
-	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
-	Clashes Clashes  `json:"-"` // likewise
-	Carried *Carried `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
-}
-
-var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
-	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
-	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
-	"error String, cause String, version UInt64")
-
-// LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
-func (r RunRecord) LoadedAll() bool {
-	return r.Outcome == OutcomeSuccess || r.Outcome == OutcomeGuarded && r.Changes.Kept > 0
-}
-
 // saveRun writes the run's row; a later write replaces an earlier one.
 func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
 	_, next, err := p.timeAfter(ctx, newestVersion,
@@ -342,14 +280,6 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 	return nil
 }
 
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
 // markDeadRuns marks runs of the stream that never ended as killed. The caller holds the lease, so none of them is
 // alive, except for alive, the run that continues.
 func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive uuid.UUID) error {
@@ -363,4 +293,143 @@ func (p *pool) markDeadRuns(ctx context.Context, account, stream string, alive u
 		return fmt.Errorf("marking the dead runs of %s of account %s: %w", stream, account, err)
 	}
 	return nil
+}
+
+// deadRuns returns which of some runs, which sync_runs had as running, belong to a process that is certainly gone. The
+// next holder of the lease marks them as killed (markDeadRuns); until then, whoever shows runs asks here. Nothing is
+// written, and no clock is asked (warehouse-22).
+func (w *Warehouse) deadRuns(ctx context.Context, running []string) (map[uuid.UUID]bool, error) {
+	if len(running) == 0 {
+		return nil, nil
+	}
+	type lease struct{ account, stream, value string }
+	rows, err := w.once.Query(ctx, selectLeases)
+	leases, err := scanned(rows, err, func(l *lease) []any { return []any{&l.account, &l.stream, &l.value} })
+	if err != nil {
+		return nil, fmt.Errorf("reading who runs which stream: %w", err)
+	}
+	begun := map[StreamID]uuid.UUID{} // the sessions of processes that are gone
+	for _, l := range leases {
+		v, err := parseState[leaseValue](l.account, l.stream, stateLease, l.value)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil && w.isDead(v.Owner) {
+			begun[StreamID{l.account, l.stream}] = v.RunID
+		}
+	}
+	if len(begun) == 0 {
+		return nil, nil
+	}
+	// The process may have ended a run after it was read as running, and died then. Now nothing of it can change.
+	type run struct {
+		StreamID
+		id uuid.UUID
+	}
+	rows, err = w.once.Query(ctx, selectStillRunning, named("runs", "["+words(running)+"]"))
+	still, err := scanned(rows, err, func(r *run) []any { return []any{&r.Account, &r.Stream, &r.id} })
+	if err != nil {
+		return nil, fmt.Errorf("reading which runs have not ended: %w", err)
+	}
+	dead := map[uuid.UUID]bool{}
+	for _, r := range still {
+		// The runs of a session have ids that come after its own. An earlier run may be of a worker that has lost the lease.
+		session, gone := begun[r.StreamID]
+		dead[r.id] = gone && bytes.Compare(r.id[:], session[:]) >= 0
+	}
+	return dead, nil
+}
+
+// isDead reports whether the process behind a lease is certainly gone. isGone says so also of a guest of an earlier
+// host that has not asked this one yet: that one may still be alive.
+func (w *Warehouse) isDead(name string) bool {
+	var o owner
+	return w.isGone(name) && parseOwner(name, &o) &&
+		(o.host != w.owner.host || errors.Is(syscall.Kill(o.pid, 0), syscall.ESRCH))
+}
+
+// runningOf returns the ids of the rows that say running.
+func runningOf[T any](all []T, row func(*T) (uuid.UUID, string)) (ids []string) {
+	for i := range all {
+		if id, outcome := row(&all[i]); outcome == OutcomeRunning {
+			ids = append(ids, id.String())
+		}
+	}
+	return ids
+}
+
+// RunFilter narrows the list of runs. Zero values do not narrow it.
+type RunFilter struct {
+	Account, Stream string
+	Limit           int  // default 20
+	PerStream       int  // the most runs of each stream of each account; zero: no limit
+	WholeLooks      bool // without the runs that load single records: retries, and deals by their own addresses
+	Brief           bool // only what was asked for and read, when, and how it ended: a chart of many runs needs no more
+}
+
+// Runs lists the last runs, newest first. A run whose process is certainly gone is killed, though sync_runs may still
+// have it as running.
+func (w *Warehouse) Runs(ctx context.Context, f RunFilter) ([]RunRecord, error) {
+	if f.Limit <= 0 {
+		f.Limit = 20
+	}
+	rows, err := w.once.Query(ctx, selectRuns(f), named("account", f.Account), named("stream", f.Stream))
+	fields := (*runRow).fields
+	if f.Brief {
+		fields = (*runRow).brief
+	}
+	all, err := scanned(rows, err, fields)
+	if err != nil {
+		return nil, fmt.Errorf("reading the last runs: %w", err)
+	}
+	records := make([]RunRecord, len(all))
+	for i, row := range all {
+		records[i] = row.record()
+	}
+	dead, err := w.deadRuns(ctx, runningOf(records, func(r *RunRecord) (uuid.UUID, string) { return r.RunID, r.Outcome }))
+	if err != nil {
+		return nil, err
+	}
+	for i := range records {
+		if r := &records[i]; dead[r.RunID] {
+			r.Outcome, r.Error = OutcomeKilled, diedEarly
+		}
+	}
+	return records, nil
+}
+
+// runRow is a row of sync_runs as it is read: times that are missing are NULL.
+type runRow struct {
+	RunRecord
+	finished, after, watermark, server *time.Time
+}
+
+// fields returns what the columns of selectRuns are read into.
+func (r *runRow) fields() []any {
+	return []any{
+		&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after,
+		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
+		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
+		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
+		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause,
+	}
+}
+
+// brief returns the same for a selectRuns that is brief.
+func (r *runRow) brief() []any {
+	return []any{&r.Account, &r.Stream, &r.RunID, &r.Mode, &r.StartedAt, &r.finished, &r.Outcome, &r.after,
+		&r.Totals.Read}
+}
+
+func (r *runRow) record() RunRecord {
+	r.FinishedAt, r.RequestedAfter, r.Watermark, r.ServerTime = orZero(r.finished), orZero(r.after),
+		orZero(r.watermark), orZero(r.server)
+	return r.RunRecord
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
 }

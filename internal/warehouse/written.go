@@ -2,63 +2,11 @@ package warehouse
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"dealhouse/internal/catalog"
 )
-
-// Written holds what the checks need to know about the rows that a run publishes. It is read from the delta, before
-// readers see them: afterwards they are among all other rows, and finding them there takes longer the more rows there
-// are.
-type Written struct {
-	Broken  []Broken // one for each rule of the stream
-	Keys    []string // of a sample of the rows
-	Payouts uint64   // rows that name a payout, or that did in an earlier version
-}
-
-// Broken is how many rows of a run break a rule.
-type Broken struct {
-	Rule    string
-	Rows    uint64
-	Example string // the key of one of them
-}
-
-// someKeys is how many rows of a run are checked to be visible exactly once. Each needs a search.
-const someKeys = 20
-
-// Add adds what another run has written.
-func (n *Written) Add(more Written) {
-	for _, b := range more.Broken {
-		i := slices.IndexFunc(n.Broken, func(x Broken) bool { return x.Rule == b.Rule })
-		if i < 0 {
-			n.Broken = append(n.Broken, b)
-			continue
-		}
-		n.Broken[i].Rows += b.Rows
-		if n.Broken[i].Example == "" {
-			n.Broken[i].Example = b.Example
-		}
-	}
-	n.Keys = append(n.Keys, more.Keys[:min(len(more.Keys), someKeys-min(len(n.Keys), someKeys))]...)
-	n.Payouts += more.Payouts
-}
-
-// Clashes are the keys under which a run has read several records that are not the same record read again. One of them
-// is loaded: the one that was read last, of a page the last one.
-type Clashes struct {
-	Keys     uint64
-	Examples []string // some of the keys
-}
-
-// Add adds those of another run.
-func (c *Clashes) Add(more Clashes) {
-	c.Keys += more.Keys
-	c.Examples = append(c.Examples, more.Examples[:min(len(more.Examples), someClashes-min(len(c.Examples), someClashes))]...)
-}
 
 // Clashes returns those of the run's staged rows. A list may be read again while it moves, so only records with
 // different contents count. They count if they were on one page, or have the same updatedAt. Of records without an
@@ -122,9 +70,6 @@ func (x script) selectClashes(apart bool) string {
 )`, parts{"page": page, "differ": differ, "some": fmt.Sprint(someClashes)})
 }
 
-// someClashes is how many keys of different records are named.
-const someClashes = 5
-
 // inspectDelta counts the rows that break each rule, with an example. known says that there are earlier versions of
 // some rows. Parameters: account and server.
 func (x script) inspectDelta(rules []rule, known bool) string {
@@ -148,80 +93,47 @@ func (x script) inspectDelta(rules []rule, known bool) string {
 // The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
 // only if they differ (warehouse-21).
 
-// hashOf returns the hash of some values: 16 bytes, from two functions that have nothing in common. sipHash128 of the
-// same values takes eight times as long, which was a tenth of a load.
-func hashOf(values []string) string {
-	list := strings.Join(values, ", ")
-	return "reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(" + list + ")), 64), toUInt128(xxHash64(" + list +
-		"))), 'FixedString(16)')"
-}
+// rule is a condition on the values of a row. what completes "3 rows ..." and has no verb, because it must also fit "1
+// row".
+type rule struct{ name, broken, what string }
 
-// stagedHash returns the hash of the content of a staged row: of its values except the key, and of which are missing.
-func stagedHash(s *catalog.Stream) string {
-	values := []string{"_nulls", "_extra"}
+// rulesOf returns the rules of a stream, which follow from its fields.
+func rulesOf(s *catalog.Stream, serverTime bool) []rule {
+	var rules []rule
+	if i := s.VersionField(); i >= 0 {
+		now := "now64(3, 'UTC')"
+		if serverTime {
+			now = "fromUnixTimestamp64Milli({server:Int64}, 'UTC')"
+		}
+		rules = append(rules, rule{CheckUpdatesNotFuture,
+			fmt.Sprintf("%s > %s + toIntervalSecond(%d)", s.Fields[i].Column, now,
+				int(catalog.FutureTolerance.Seconds())),
+			"with an updatedAt more than " + catalog.FutureTolerance.String() + " after the API's own time"})
+	}
+	var amounts []string
+	status := ""
 	for _, f := range s.Fields {
-		if !f.Key {
-			values = append(values, f.Column)
+		switch {
+		case f.Status:
+			status = f.Column
+		case f.Type == catalog.Money && !f.Declined:
+			amounts = append(amounts, "ifNull("+f.Column+" < 0, false)")
 		}
 	}
-	return hashOf(values)
-}
-
-// storedHash returns the same hash for a row of <stream>_latest or <stream>_versions.
-func storedHash(s *catalog.Stream) string {
-	var absent []string
-	for i, bit := range catalog.NullBits(s.Fields) {
-		if bit >= 0 {
-			absent = append(absent, fmt.Sprintf("%d * isNull(%s)", uint64(1)<<bit, s.Fields[i].Column))
+	if len(amounts) > 0 {
+		broken := "(" + strings.Join(amounts, " OR ") + ")"
+		if status != "" {
+			broken += " AND " + status + " != " + quote(catalog.StatusDeclined)
 		}
+		rules = append(rules, rule{CheckAmounts, broken, "with an amount below zero that are not declined"})
 	}
-	values := []string{"toUInt64(" + strings.Join(absent, " + ") + ")", "_extra"}
-	for _, f := range s.Fields {
-		if !f.Key {
-			values = append(values, toWire(f))
-		}
+	if status != "" {
+		rules = append(rules, rule{CheckStatuses,
+			status + " NOT IN (" + literals(catalog.Statuses()) + ") OR " + status + " = ''",
+			"with a status that dealhouse does not know, which payouts and reports leave out"})
 	}
-	return hashOf(values)
+	return rules
 }
 
-// toWire returns the value of a field of a stored row in the form in which its staging table has it. fromWire
-// does the reverse.
-func toWire(f catalog.Field) string {
-	value := f.Column
-	switch {
-	case f.Type.List():
-		value = "arrayStringConcat(arrayMap(x -> concat(x, '\\0'), " + f.Column + "))"
-	case f.Type.Wire() != "UUID" && f.Type.Wire() != "String" && f.Type != catalog.Int:
-		value = "reinterpret(" + f.Column + ", '" + f.Type.Wire() + "')"
-	}
-	if !f.Nullable() {
-		return value
-	}
-	none := "0"
-	if f.Type.Wire() == "UUID" {
-		none = "toUUID('00000000-0000-0000-0000-000000000000')"
-	}
-	return "ifNull(" + value + ", " + none + ")"
-}
-
-// hashComment is the comment of the column _hash. It names what the hash is made of, so that a table says by which hash
-// its rows are stored.
-func hashComment(s *catalog.Stream) string {
-	sum := sha256.Sum256([]byte(stagedHash(s)))
-	return "Hash of the content: equal hashes are equal rows (" + hex.EncodeToString(sum[:4]) + ")"
-}
-
-// Writer writes for one run: it stages what the run reads, compares it with what is there, publishes the difference,
-// and keeps the state of the stream. It is cheap to make.
-type Writer struct {
-	pool *pool
-	Run
-	script script
-	filled []derived // the derived tables of which Prepare has made a delta
-	lacked bool      // one of these deltas was filled by a second insert
-}
-
-// Writer writes for a run of a stream whose lease the caller holds.
-func (w *Warehouse) Writer(r Run) *Writer { return w.At(r.Account).writer(r) }
-
-func (p *pool) writer(r Run) *Writer { return &Writer{pool: p, Run: r, script: p.dialect.script(r)} }
+// mostUnknown is how many missing payouts are looked up at most.
+const mostUnknown = 1000
