@@ -56,22 +56,6 @@ func (s *Syncer) Backfill(ctx context.Context, job Job, asked Range) (BackfillRe
 	return record, err
 }
 
-// backfill is the source that reads a range of updatedAt in windows. The record of its session sums up the bundles.
-type backfill struct {
-	session   *session
-	name      string
-	windows   []window
-	parallel  int
-	earlier   int           // windows that were already read when it began
-	watermark time.Time     // of the stream, when it began
-	state     progressState // as it is stored; while the publisher runs, it alone uses this
-	publisher *publisher
-	meter     meter // of the progress
-
-	mu   sync.Mutex
-	gaps []string // why windows must be read again, one reason for each
-}
-
 // mode returns the mode of the backfill's runs in sync_runs.
 func (b *backfill) mode() string {
 	if b.name == initialBackfill {

@@ -23,23 +23,6 @@ func stateName(r Range) string {
 		r.To.Format(time.RFC3339Nano), r.Window)
 }
 
-// progressState is the state of a backfill that has not ended, as sync_state stores it.
-type progressState struct {
-	BegunAt     time.Time `json:"begun_at"`         // by the clock of the warehouse
-	ServerStart time.Time `json:"server_start"`     // the server's time when it began; the first sync's only
-	Origin      string    `json:"origin,omitempty"` // identity of the service that is read
-	From        time.Time `json:"from"`
-	To          time.Time `json:"to"`
-	Window      string    `json:"window"`
-	Newest      int64     `json:"newest"` // newest updatedAt in windows done or staged, in milliseconds since 1970
-	Done        spans     `json:"done"`   // numbers of windows, from 0, that readers see
-	// The load that is staged but not published. The warehouse looks for the name run_id in sync_state, so it does not
-	// take these rows for those of a dead run.
-	RunID  string           `json:"run_id,omitempty"`
-	Staged spans            `json:"staged,omitempty"`
-	Totals warehouse.Totals `json:"totals"`
-}
-
 // has reports whether a window need not be read.
 func (s *progressState) has(window int) bool { return s.Done.has(window) || s.Staged.has(window) }
 
@@ -116,15 +99,6 @@ const (
 	publishRows  = 50_000
 	publishEvery = 30 * time.Second
 )
-
-// publisher stages and publishes the bundles of a backfill one after the other, because a stream has only one intent.
-type publisher struct {
-	backfill *backfill
-	pending  *bundle   // staged, to be published with more
-	lastTime time.Time // local time of the last publication
-	seen     *seen     // adds up what was seen of all that was published
-	failed   error     // the first error, which may have left an intent behind: after it, the publisher only clears away
-}
 
 // publishAll publishes the bundles that readers hand over, until there are no more. If that fails, it calls cancel,
 // which stops the readers.

@@ -54,37 +54,6 @@ const (
 	endBroken        // a page did not begin with the item that its cursor names, or the cursor was refused
 )
 
-// chain reads one list to its end.
-type chain struct {
-	pager   *pager
-	stream  *catalog.Stream
-	log     *slog.Logger
-	kind    cursorKind
-	order   order
-	trail   []link         // of the pages that were followed, in the order of the list
-	pruned  []int64        // the rank of the most doubtful link that was dropped from the trail; empty if none was
-	missed  map[string]int // how often each cursor was refused, or led to a page that does not begin with its item
-	refusal *dealapi.Error // the last refusal of a cursor
-	refused int            // cursors that were refused since one was not
-	loops   int            // how often a cursor came back since something changed
-	looped  int64          // the value of newest when loops began to count
-	twice   bool           // the list read the same twice
-	swept   bool           // it was read in ranges of time
-	repairs int
-	back    int // pages to go back at the next repair
-	pages   int
-	reread  int   // pages that were read to mend the chain
-	newest  int64 // newest updatedAt that is not in the future, in milliseconds
-	dated   bool  // rows carry an updatedAt
-	hold    bool  // links go to held, because their place in the trail is not known yet
-	held    []link
-	latest  *dealapi.Page
-	digest  sequence
-	listed  uint64 // records on the pages, since the beginning of the list was last read
-	total   int64  // records that the list has by its own count, the smallest that it gave; -1: it gave none
-	gap     string // why the chain is not whole; "" while it is
-}
-
 func newChain(d *pager) *chain {
 	c := &chain{pager: d, stream: d.reader.run.Stream, log: d.reader.session.log, missed: map[string]int{}, total: -1}
 	if c.stream.Paging != catalog.CursorPages {
@@ -385,3 +354,9 @@ func (f *search) met(page *dealapi.Page, rows span) bool {
 	row := rows.at(f.token)
 	return row >= 0 && rows.updates()[row] == f.updated
 }
+
+func (w window) before() time.Time { return w.to }
+
+// after and before return the borders to request. Both borders of the API's filter are exclusive, so a window reaches
+// one millisecond, the resolution of its timestamps, into the one before it: a row exactly on a border is read.
+func (w window) after() time.Time { return w.from.Add(-time.Millisecond) }

@@ -33,15 +33,6 @@ import (
 // A clock that was set back by less than what has passed since the last run shows nothing early. The clock of the
 // warehouse shows that it has lost time, and what can be dated in that time is read again.
 
-const (
-	// clockStep is how far the clocks of the machines of one service may differ.
-	clockStep = 30 * time.Second
-	// clockError is how far two times may differ because of how they are measured.
-	clockError = 5 * time.Second
-	// backRuns is how many runs in a row must get an early Date before the service's clock counts as put right.
-	backRuns = 3
-)
-
 // readClock reads what is known of the service's clock.
 func (s *session) readClock() error {
 	known, err := s.lease.Clock()
@@ -60,24 +51,6 @@ func (s *session) readClock() error {
 		s.shown = s.known.Date
 	}
 	return err
-}
-
-// early returns by how much a page is at least from before what the service's clock has shown, 0 if it is not. An
-// answer from a cache is as old as the cache says, whatever its Date.
-func (s *session) early(page *dealapi.Page) time.Duration {
-	if page.ServerTime.IsZero() || s.shown.IsZero() {
-		return 0
-	}
-	latest := page.ServerTime.Add(page.ReceivedAt.Sub(page.SentAt))
-	if !s.known.Date.IsZero() && page.Age > clockStep {
-		if kept := s.known.Date.Add(s.now(page.ReceivedAt).Sub(s.known.At) - page.Age); kept.Before(latest) {
-			latest = kept
-		}
-	}
-	if by := s.shown.Sub(latest); by > clockStep {
-		return by
-	}
-	return 0
 }
 
 // backs returns how many runs in a row have got an early Date, if this one has got it.
@@ -252,5 +225,3 @@ func (l *list) nextWatermark(s *seen) time.Time {
 	l.say(fmt.Sprintf("the watermark %s was never true, and was set to %s", stamp(l.watermark), stamp(next)))
 	return next
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

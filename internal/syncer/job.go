@@ -2,7 +2,9 @@ package syncer
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -191,4 +193,15 @@ func (j *Job) scope(after time.Time) warehouse.Scope {
 		return warehouse.Part // a first read deletes nothing either: there is nothing to delete
 	}
 	return warehouse.Whole
+}
+
+// nameList returns the filters of a list as text for people.
+func nameList(filter map[string]string) string {
+	var parts []string
+	for _, f := range catalog.Filters() {
+		if v, ok := filter[f.Name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %q", f.Name, v))
+		}
+	}
+	return strings.Join(parts, " and ")
 }

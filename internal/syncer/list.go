@@ -3,6 +3,8 @@ package syncer
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -11,20 +13,6 @@ import (
 	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
-
-// list is the source that reads what a stream's list operation returns: everything, or what changed after a time.
-type list struct {
-	session   *session
-	run       *run
-	reader    *pageReader
-	after     time.Time             // updatedAt after which rows are requested; zero: all
-	watermark time.Time             // as it is stored
-	corrected bool                  // the watermark was never true
-	state     map[string]string     // to store when what is read is published
-	place     *warehouse.Checkpoint // up to which a walk is staged, if that is not saved yet
-	placedAt  time.Time             // when a place was last saved
-	placed    uint64                // rows that were staged then
-}
 
 // placeEvery is the longest time for which a walk continues without saving its place. Saving it writes one row into a
 // part of its own, which costs as much as staging hundreds of products. So it is saved when BatchRows more rows are
@@ -308,4 +296,43 @@ func resumable(cause error) bool {
 		return api.Kind != dealapi.KindLoop && !api.CursorRefused()
 	}
 	return true
+}
+
+// noticeFrom warns if initial_from asks for older rows than are loaded.
+func (l *list) noticeFrom() {
+	if from, known := l.session.lease.LoadedFrom(); known && !l.watermark.IsZero() && !l.session.job.Full {
+		if text := l.session.job.Behind(from); text != "" {
+			l.run.warn(text)
+		}
+	}
+}
+
+// setFrom adds to the state from which updatedAt on everything is loaded, once a first or full read is published.
+func (l *list) setFrom(s *seen) {
+	job := l.session.job
+	if job.Stream.Kind != catalog.Incremental || s.gap != "" || !job.Full && !l.watermark.IsZero() {
+		return
+	}
+	from := job.InitialFrom.UTC().Truncate(time.Millisecond)
+	if job.Full {
+		from = time.Time{}
+	}
+	l.setState(warehouse.StateFrom, from.Format(time.RFC3339Nano))
+}
+
+// noticeMembers warns about members of the list's envelope that dealhouse does not know, when they are first seen.
+func (l *list) noticeMembers(ctx context.Context, seen *seen) error {
+	if len(seen.members) == 0 || l.session.job.DryRun {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(seen.members))
+	for i, name := range names {
+		names[i] = "(list) " + name
+	}
+	r := l.run
+	fresh, err := l.session.warehouse.NoteUnknownFields(ctx, warehouse.StreamID{Account: r.Account, Stream: r.Stream.Name}, names)
+	if len(fresh) > 0 {
+		r.warn("the service sends more beside the records of a list than dealhouse knows, and it is not kept: " + joinSome(fresh))
+	}
+	return err
 }

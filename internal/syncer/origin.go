@@ -26,12 +26,6 @@ const (
 	newestPages = 10
 )
 
-// isMoved reports that base_url or the key is not the one by which the loaded rows were read.
-func (s *session) isMoved() bool {
-	stored := s.lease.Origin()
-	return stored != "" && stored != s.job.Client.Identity()
-}
-
 // whatMoved says what isMoved has found.
 func (s *session) whatMoved() string {
 	before, mark, _ := strings.Cut(s.lease.Origin(), " ")
@@ -174,26 +168,4 @@ func (j *Job) Behind(from time.Time) string {
 	}
 	return fmt.Sprintf("initial_from is now %s, %s: run `dealhouse backfill %s --account %s --from %s --to %s` once",
 		first.Format(time.RFC3339Nano), loaded, j.Stream.Name, j.Account, first.Format(time.RFC3339Nano), from.Format(time.RFC3339Nano))
-}
-
-// noticeFrom warns if initial_from asks for older rows than are loaded.
-func (l *list) noticeFrom() {
-	if from, known := l.session.lease.LoadedFrom(); known && !l.watermark.IsZero() && !l.session.job.Full {
-		if text := l.session.job.Behind(from); text != "" {
-			l.run.warn(text)
-		}
-	}
-}
-
-// setFrom adds to the state from which updatedAt on everything is loaded, once a first or full read is published.
-func (l *list) setFrom(s *seen) {
-	job := l.session.job
-	if job.Stream.Kind != catalog.Incremental || s.gap != "" || !job.Full && !l.watermark.IsZero() {
-		return
-	}
-	from := job.InitialFrom.UTC().Truncate(time.Millisecond)
-	if job.Full {
-		from = time.Time{}
-	}
-	l.setState(warehouse.StateFrom, from.Format(time.RFC3339Nano))
 }

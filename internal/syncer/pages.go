@@ -15,30 +15,6 @@ import (
 	"dealhouse/internal/warehouse"
 )
 
-// pageReader reads pages of a stream's list, counts them in a run, and stages what it read.
-type pageReader struct {
-	session    *session
-	run        *run
-	before     time.Time // read only rows updated before this; zero: no such border
-	strict     bool      // end with errUnfiltered if most rows are outside the requested range
-	batchBytes int       // bytes of JSON that make a batch full
-	// insert writes a batch. The one before it may not be written yet. If insert is nil, stage does everything.
-	insert func(context.Context, filled) ([]decode.Reject, error)
-	stage  func(context.Context, filled) error // in the order of the batches, each after its insert
-	report func()                              // called after each page
-}
-
-// filled is a batch that is ready to be staged. next and totals are valid once this batch and
-// those before it are staged.
-type filled struct {
-	batch   *decode.Batch
-	next    string // page after the batch
-	last    bool   // no batch follows
-	totals  warehouse.Totals
-	number  int             // its batch number, if it is inserted beside others
-	refused []decode.Reject // by the warehouse, in that insert
-}
-
 // readChain reads one chain of pages.
 func (r *pageReader) readChain(ctx, fetching context.Context, after time.Time, start string) (*seen, error) {
 	return r.readPages(ctx, fetching, after, func(c *chain) error { return c.read(start) })
@@ -73,25 +49,6 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	err := group.Wait()
 	r.run.countRefused()
 	return s, err
-}
-
-// pager decodes pages into batches, and hands these to the code that stages them.
-type pager struct {
-	reader *pageReader
-	//nolint:containedctx // a pager lives for one call
-	staging context.Context // ends when no more batches are taken
-	//nolint:containedctx // the same
-	fetching context.Context // ends when no more requests may be made
-	seen     *seen
-	after    time.Time // updatedAt after which rows are requested; zero: all
-	full     chan<- filled
-	empty    <-chan *decode.Batch
-	decoder  *decode.Decoder
-	filters  []scopeFilter     // of the scope
-	filter   map[string]string // of the list that is read, value by the name of the filter
-	batch    *decode.Batch     // in hand; nil: none
-	fetched  int64             // when the last page was read, in microseconds since 1970
-	next     string            // page after the batch in hand
 }
 
 // read reads the list, and stages what is left at the end.
@@ -228,10 +185,6 @@ func (r *run) keep(ctx context.Context, refused []decode.Reject, batches ...*dec
 // countRefused moves the count of what the warehouse refused to the record, once no other goroutine uses that.
 func (r *run) countRefused() { r.record.Totals, r.refused = r.refused.of(r.record.Totals), refused{} }
 
-// refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
-// that reads.
-type refused struct{ records, all uint64 }
-
 func (n *refused) add(rejects []decode.Reject) {
 	n.all += uint64(len(rejects))
 	for _, x := range rejects {
@@ -259,13 +212,6 @@ func (r *pageReader) inserts() int {
 		return 1
 	}
 	return insertsAtOnce
-}
-
-// insertion is a batch whose insert is under way.
-type insertion struct {
-	filled
-	err  error         // of the insert, once it is done
-	done chan struct{} // closed then
 }
 
 // stageBatches stages batches until there are no more. Their inserts run side by side, and may end in any order. But
@@ -329,4 +275,22 @@ func (r *pageReader) start(ctx context.Context, f filled) *insertion {
 		})
 	}()
 	return x
+}
+
+// early returns by how much a page is at least from before what the service's clock has shown, 0 if it is not. An
+// answer from a cache is as old as the cache says, whatever its Date.
+func (s *session) early(page *dealapi.Page) time.Duration {
+	if page.ServerTime.IsZero() || s.shown.IsZero() {
+		return 0
+	}
+	latest := page.ServerTime.Add(page.ReceivedAt.Sub(page.SentAt))
+	if !s.known.Date.IsZero() && page.Age > clockStep {
+		if kept := s.known.Date.Add(s.now(page.ReceivedAt).Sub(s.known.At) - page.Age); kept.Before(latest) {
+			latest = kept
+		}
+	}
+	if by := s.shown.Sub(latest); by > clockStep {
+		return by
+	}
+	return 0
 }

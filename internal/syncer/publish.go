@@ -4,27 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/decode"
 	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
-
-// publication makes the staged rows of a run visible: it compares them with the warehouse, checks the difference, and
-// publishes all at once (syncer-1). Every source ends in a publication.
-type publication struct {
-	run       *run
-	scope     warehouse.Scope   // what it means if a row is not staged
-	checks    []check           // in the order in which they run
-	watermark time.Time         // to store; of a stream that has one
-	corrected bool              // the stored watermark was never true
-	state     map[string]string // stored with the publication (warehouse.Intent)
-	last      bool              // the last publication of the session
-}
 
 // check looks at the changes of a publication. It may reduce them, or stop the publication with a *GuardError.
 type check func(context.Context, *warehouse.Changes) error
@@ -223,96 +209,7 @@ func (s *seen) checkCount(r *run) check {
 	}
 }
 
-// noticeMembers warns about members of the list's envelope that dealhouse does not know, when they are first seen.
-func (l *list) noticeMembers(ctx context.Context, seen *seen) error {
-	if len(seen.members) == 0 || l.session.job.DryRun {
-		return nil
-	}
-	names := slices.Sorted(maps.Keys(seen.members))
-	for i, name := range names {
-		names[i] = "(list) " + name
-	}
-	r := l.run
-	fresh, err := l.session.warehouse.NoteUnknownFields(ctx, warehouse.StreamID{Account: r.Account, Stream: r.Stream.Name}, names)
-	if len(fresh) > 0 {
-		r.warn("the service sends more beside the records of a list than dealhouse knows, and it is not kept: " + joinSome(fresh))
-	}
-	return err
-}
-
-// joinSome lists up to 20 names, and says how many more there are.
-func joinSome(names []string) string {
-	const most = 20
-	text := ""
-	for i, name := range names {
-		if i == most {
-			return text + fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	return text
-}
-
 // countedRecords is the number of records of a run that are counted field by field. In later records, only fields
 // that no record had so far are looked for. This still shows whether a field has vanished, and a large stream costs
 // no more than a small one.
 const countedRecords = 10_000
-
-// carried counts in how many records each field has a value.
-type carried struct {
-	records, counted uint64
-	fields           []uint64 // of the stream, and then of its child
-}
-
-// add takes in the records of a batch.
-func (c *carried) add(b *decode.Batch) {
-	if c.fields == nil {
-		c.fields = make([]uint64, len(b.Fields)+1)
-	}
-	rows := b.Len()
-	c.records += uint64(rows)
-	all := c.counted < countedRecords
-	if all {
-		c.counted += uint64(rows)
-	}
-	for i := range c.fields {
-		has := carries(b, i)
-		for row := 0; row < rows && (all || c.fields[i] == 0); row++ {
-			if has(row) {
-				c.fields[i]++
-			}
-		}
-	}
-}
-
-// carries returns a function that reports whether a row has a value of field i. The index after the
-// last field is the child.
-func carries(b *decode.Batch, i int) func(row int) bool {
-	switch {
-	case i == len(b.Fields):
-		return func(row int) bool { return b.Stream.Child != nil && b.Entries[row] != "" }
-	case b.Fields[i].Key || b.Fields[i].Nullable():
-		return func(row int) bool { return b.Present(i, row) }
-	}
-	return func(row int) bool { return b.Columns[i].Strings[row] != "" }
-}
-
-// named returns the counts by the names of the fields. The key is left out, because every record has one.
-func (c *carried) named(s *catalog.Stream) *warehouse.Carried {
-	if c.fields == nil {
-		return nil
-	}
-	named := &warehouse.Carried{Records: c.records, Counted: c.counted, Fields: map[string]uint64{}}
-	for i, f := range s.Fields {
-		if !f.Key {
-			named.Fields[f.JSON] = c.fields[i]
-		}
-	}
-	if s.Child != nil {
-		named.Fields[s.Child.JSON] = c.fields[len(s.Fields)]
-	}
-	return named
-}

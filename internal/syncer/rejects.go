@@ -43,22 +43,6 @@ func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilt
 	return record, err
 }
 
-// rejects is the source that reads rejected records again, from the warehouse.
-type rejects struct {
-	session *session
-	run     *run
-	filter  warehouse.RejectFilter
-	filters []scopeFilter // the scope of the last complete list
-	decoder *decode.Decoder
-	scratch *decode.Batch // to decode and look at a single record
-	batch   *decode.Batch
-	group   []warehouse.Candidate // of one record
-	tried   []attempt             // those that are staged
-	settled []warehouse.Settled
-
-	loaded, rejected, superseded int
-}
-
 func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
 	stream := s.job.Stream
 	s.run.beside = true
@@ -66,14 +50,6 @@ func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
 		session: s, run: s.run, filter: filter,
 		decoder: decode.New(stream), scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
 	}
-}
-
-// attempt is a candidate whose record is staged under key. If it is still rejected, it is kept once more, among the
-// rejects of the retry, because its record has another version now.
-type attempt struct {
-	warehouse.Candidate
-	key      string
-	rejected bool
 }
 
 // retry loads the rejects, and stores the result of each.

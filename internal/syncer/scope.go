@@ -162,17 +162,6 @@ func (d *pager) readList(read func(*chain) error) error {
 	return err
 }
 
-// nameList returns the filters of a list as text for people.
-func nameList(filter map[string]string) string {
-	var parts []string
-	for _, f := range catalog.Filters() {
-		if v, ok := filter[f.Name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %q", f.Name, v))
-		}
-	}
-	return strings.Join(parts, " and ")
-}
-
 // checkScope warns if the stored rows are of another scope than the one that the run reads. If the run reads that scope
 // completely, the state has it from then on.
 func (l *list) checkScope() error {

@@ -9,48 +9,11 @@ import (
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/warehouse"
 )
 
 // noDateMargin is subtracted from the local clock when that replaces the clock of a service that sends no Date header.
 const noDateMargin = 15 * time.Minute
-
-// seen is what a run learned from the pages, apart from their rows.
-type seen struct {
-	serverStart time.Time // the server's time when the run began
-	begun       time.Time // local time then
-	took        time.Duration
-	noDate      bool
-	early       time.Duration // by how much the answers are dated before what the service's clock has shown
-	behind      time.Duration // by how much the answers may be older than the service's present
-	stale       string        // why the answers are older than what is known; "" if they are not
-	shown       time.Time     // up to which the service's clock is known to have been
-	reached     time.Time     // the latest that it showed in this run
-	foretold    int           // rows that an early answer of a copy that is behind could not have
-	newest      int64         // newest updatedAt that the clock has reached, in milliseconds
-	ahead       bool          // a row is dated later
-	fresh       int64         // newest updatedAt that is not in the future, in milliseconds
-	pages       int
-	reread      int    // pages of them that were read to mend the chain
-	gap         string // why rows may have been missed; "" when none were (syncer-11)
-	still       bool   // what is not on the pages was not in the list: one moment, or the order of ids
-	ordered     bool   // the cursors are the ids of the next items
-	rising      bool   // what changes moves to where it is read later: the oldest changes come first
-	doubt       string // what the service sent that says that a list is not whole; "" if nothing did
-	notice      string // what it said about itself, which may or may not concern a list
-	short       string // by its own count, a list that was asked for by time has more rows than were read; "" if not
-	shortOf     uint64 // that count
-	unsure      bool   // what is not on the pages may still be in the list
-	rows        int    // rows with an updatedAt
-	outside     int    // rows of them that the date filter should have left out
-	future      int    // rows dated after serverStart by more than catalog.FutureTolerance
-	unknown     map[string]int
-	members     map[string]bool // of envelopes, that are not understood
-	carried     carried
-	chains      int                        // lists that were read
-	chained     int                        // pages of these lists
-	leftOut     int                        // rows from outside of the scope
-	strangers   map[string]map[string]bool // values of these rows, by the name of the filter
-}
 
 func newSeen() *seen {
 	return &seen{unknown: map[string]int{}, members: map[string]bool{}, strangers: map[string]map[string]bool{}}
@@ -230,3 +193,71 @@ func (s *seen) addBatch(b *decode.Batch, after, before time.Time) {
 		}
 	}
 }
+
+// add takes in the records of a batch.
+func (c *carried) add(b *decode.Batch) {
+	if c.fields == nil {
+		c.fields = make([]uint64, len(b.Fields)+1)
+	}
+	rows := b.Len()
+	c.records += uint64(rows)
+	all := c.counted < countedRecords
+	if all {
+		c.counted += uint64(rows)
+	}
+	for i := range c.fields {
+		has := carries(b, i)
+		for row := 0; row < rows && (all || c.fields[i] == 0); row++ {
+			if has(row) {
+				c.fields[i]++
+			}
+		}
+	}
+}
+
+// carries returns a function that reports whether a row has a value of field i. The index after the
+// last field is the child.
+func carries(b *decode.Batch, i int) func(row int) bool {
+	switch {
+	case i == len(b.Fields):
+		return func(row int) bool { return b.Stream.Child != nil && b.Entries[row] != "" }
+	case b.Fields[i].Key || b.Fields[i].Nullable():
+		return func(row int) bool { return b.Present(i, row) }
+	}
+	return func(row int) bool { return b.Columns[i].Strings[row] != "" }
+}
+
+// named returns the counts by the names of the fields. The key is left out, because every record has one.
+func (c *carried) named(s *catalog.Stream) *warehouse.Carried {
+	if c.fields == nil {
+		return nil
+	}
+	named := &warehouse.Carried{Records: c.records, Counted: c.counted, Fields: map[string]uint64{}}
+	for i, f := range s.Fields {
+		if !f.Key {
+			named.Fields[f.JSON] = c.fields[i]
+		}
+	}
+	if s.Child != nil {
+		named.Fields[s.Child.JSON] = c.fields[len(s.Fields)]
+	}
+	return named
+}
+
+// joinSome lists up to 20 names, and says how many more there are.
+func joinSome(names []string) string {
+	const most = 20
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

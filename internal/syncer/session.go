@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,23 +11,6 @@ import (
 	"dealhouse/internal/telemetry"
 	"dealhouse/internal/warehouse"
 )
-
-// session is this worker's time with one stream of one account: it takes the lease, works under it, and gives it back.
-type session struct {
-	tools
-	job     Job
-	lease   *warehouse.Lease
-	takenAt time.Time // when the lease was taken, by the warehouse's clock
-	clock   time.Time // local time then, to carry the warehouse's clock forward
-	run     *run      // the run that the caller gets the record of
-	meter   *meter    // of the windows, where the stream is read in windows
-	known   warehouse.ServiceClock
-	shown   time.Time // up to which the service's clock is known to have been; zero: nothing is known
-	// identity is that of the service (dealapi.Client.Identity), once it is known to be the one whose rows are loaded.
-	identity string
-	lost     bool // the lease was lost before: a walk has left its rows to the worker that has it now
-	unclean  bool // something is left to clean up, from this session or one before it
-}
 
 // work is what is done under the lease.
 type work func(context.Context) error
@@ -268,14 +250,6 @@ func StartSpan(ctx context.Context, job Job) (context.Context, func(warehouse.Ru
 	}
 }
 
-// Observer is called for each run when it begins to read and when it has ended. It is called from many goroutines, and
-// must not hold them up. The record of a backfill sums up its runs, and has its own id. It is not called for dry runs,
-// nor for runs that could not take their stream.
-type Observer struct {
-	Began func(Job, warehouse.RunRecord)
-	Ended func(Job, warehouse.RunRecord)
-}
-
 // observed calls the observer before and after the work that counts as a run of the session.
 func (s *session) observed(ctx context.Context, do func() error) error {
 	if s.observer == nil || s.job.DryRun {
@@ -304,21 +278,6 @@ func (s *session) observed(ctx context.Context, do func() error) error {
 	}
 	s.observer.Ended(s.job, ended)
 	return err
-}
-
-// Windows is how far a backfill is.
-type Windows struct {
-	Total   int // all windows of the range
-	Done    int // windows that need not be read again: they are staged, or readers see them
-	Earlier int // how many of these were done when this run began
-}
-
-// meter adds up the progress of windows that are read side by side.
-type meter struct {
-	mu      sync.Mutex
-	ended   warehouse.Totals // of windows that were read
-	live    map[*run]warehouse.Totals
-	windows Windows
 }
 
 // read notes how far a window is.
@@ -351,4 +310,37 @@ func (m *meter) now() (warehouse.Totals, Windows) {
 		t.Add(w)
 	}
 	return t, m.windows
+}
+
+// unstage drops what a failed run has staged, or keeps it for the next run. lost says that another worker has the
+// stream now.
+type unstage func(ctx context.Context, cause error, lost bool) error
+
+// newRun makes the run of a session, which has no row in sync_runs yet.
+func (s *session) newRun(id warehouse.Run) *run {
+	id.Account, id.Stream, id.Within = s.job.Account, s.job.Stream, s.job.Scope
+	r := &run{
+		Run: id, session: s, report: s.report,
+		record: warehouse.RunRecord{Account: id.Account, Stream: id.Stream.Name, Outcome: warehouse.OutcomeRunning},
+	}
+	r.unstage = func(ctx context.Context, _ error, _ bool) error { return r.writer().Discard(ctx) }
+	return r
+}
+
+// newPart makes one of the runs that a session is divided into. Its progress is shown as that of the session.
+func (s *session) newPart(mode string, watermark time.Time) (*run, error) {
+	id, err := newRunID()
+	if err != nil {
+		return nil, err
+	}
+	r := s.newRun(warehouse.Run{ID: id, Attempt: uuid.New(), StartedAt: s.now(s.local())})
+	r.report = func(Phase) {}
+	r.record.RunID, r.record.StartedAt, r.record.Mode, r.record.Watermark = r.ID, r.StartedAt, mode, watermark
+	return r, nil
+}
+
+// isMoved reports that base_url or the key is not the one by which the loaded rows were read.
+func (s *session) isMoved() bool {
+	stored := s.lease.Origin()
+	return stored != "" && stored != s.job.Client.Identity()
 }

@@ -47,12 +47,6 @@ func (c *chain) readTwice() error {
 	return c.sweep()
 }
 
-// timeRange is a range of updatedAt, both ends exclusive; zero: no end.
-type timeRange struct {
-	after, before time.Time
-	known         bool // a row was seen in it
-}
-
 // isMoment reports that the range is one millisecond, which cannot be divided.
 func (r timeRange) isMoment() bool {
 	return !r.after.IsZero() && !r.before.IsZero() && r.before.Sub(r.after) <= 2*time.Millisecond

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
-	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
 )
 
@@ -84,14 +83,6 @@ func (j *Job) checkBackfill() error {
 	return nil
 }
 
-// window is a part of a range: rows updated at from or later and before to. If to is zero, it has no end.
-type window struct{ from, to time.Time }
-
-// after and before return the borders to request. Both borders of the API's filter are exclusive, so a window reaches
-// one millisecond, the resolution of its timestamps, into the one before it: a row exactly on a border is read.
-func (w window) after() time.Time  { return w.from.Add(-time.Millisecond) }
-func (w window) before() time.Time { return w.to }
-
 // cut makes windows of a range, in the order of time. They cover it without a gap; the last may be narrower.
 func cut(from, to time.Time, width time.Duration) []window {
 	var all []window
@@ -156,16 +147,6 @@ func (s spans) with(numbers ...int) spans {
 		joined = append(joined, r)
 	}
 	return joined
-}
-
-// bundle is what a backfill publishes at once: a run, and the windows that are complete when it is published.
-type bundle struct {
-	run     *run
-	windows []int // their numbers
-	seen    *seen
-	kept    []*decode.Batch // of small windows that are complete, not staged yet
-	begun   bool            // it has a row in sync_runs
-	done    chan struct{}   // closed when it is published or given up
 }
 
 func (b *backfill) newBundle() (*bundle, error) {
