@@ -421,6 +421,9 @@ const (
 // decidedTable has the times at which sales were decided.
 var decidedTable = catalog.Transactions().Name + "_decided"
 
+// The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
+// only if they differ (warehouse-21).
+
 // hashOf returns the hash of some values: 16 bytes, from two functions that have nothing in common. sipHash128 of the
 // same values takes eight times as long, which was a tenth of a load.
 func hashOf(values []string) string {

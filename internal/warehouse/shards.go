@@ -149,9 +149,3 @@ func (w *Warehouse) Identify(ctx context.Context) (Server, error) {
 	}
 	return s, err
 }
-
-// What is written about an account is written where it lives.
-
-// The database that is configured has, for each view and each table of the shards, a table over all shards under the
-// same name. It also has the views with parameters, made by the same statements. One more view, unionMark, says what
-// these were made for: as in warehouse-17, a binary replaces only what an older one has made.

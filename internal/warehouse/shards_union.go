@@ -10,6 +10,10 @@ import (
 	"github.com/google/uuid"
 )
 
+// The database that is configured has, for each view and each table of the shards, a table over all shards under the
+// same name. It also has the views with parameters, made by the same statements. One more view, unionMark, says what
+// these were made for: as in warehouse-17, a binary replaces only what an older one has made.
+
 // unionMark is the name of that view.
 const unionMark = "over_shards"
 
@@ -175,6 +179,8 @@ const selectMark = "SELECT (files, generation) >= ({files:UInt32}, {generation:U
 // selectNames leaves out what only runs and migrations use.
 const selectNames = `SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, '_staging$|_ordered$|_[0-9a-f]{32}$|^schema_turns_log$')
 ORDER BY name`
+
+// What is written about an account is written where it lives.
 
 // SaveRun writes the run's row; a later write replaces an earlier one.
 func (w *Warehouse) SaveRun(ctx context.Context, r RunRecord) error {

@@ -90,9 +90,6 @@ func (x script) inspectDelta(rules []rule, known bool) string {
 	return x.render("SELECT "+joined(columns)+"\nFROM $delta", nil)
 }
 
-// The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
-// only if they differ (warehouse-21).
-
 // rule is a condition on the values of a row. what completes "3 rows ..." and has no verb, because it must also fit "1
 // row".
 type rule struct{ name, broken, what string }
