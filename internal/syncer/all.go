@@ -2,11 +2,12 @@ package syncer
 
 import (
 	"context"
-	"dealhouse/internal/warehouse"
 	"errors"
 	"log/slog"
 	"sync"
 	"time"
+
+	"dealhouse/internal/warehouse"
 )
 
 // New makes a Syncer.

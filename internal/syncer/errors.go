@@ -2,12 +2,13 @@ package syncer
 
 import (
 	"context"
-	"dealhouse/internal/dealapi"
-	"dealhouse/internal/panics"
-	"dealhouse/internal/warehouse"
 	"errors"
 	"fmt"
 	"time"
+
+	"dealhouse/internal/dealapi"
+	"dealhouse/internal/panics"
+	"dealhouse/internal/warehouse"
 )
 
 // The guards, by the names of what a run had too much of, or of what was wrong.

@@ -2,13 +2,14 @@ package syncer
 
 import (
 	"context"
+	"log/slog"
+	"sync"
+	"time"
+
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
-	"log/slog"
-	"sync"
-	"time"
 )
 
 // Options of a Syncer.

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/chdb"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/chdb"
 )
 
 // Open prepares the connections. Nothing is sent to a server before Identify or the first statement; the embedded

@@ -2,12 +2,13 @@ package warehouse
 
 import (
 	"context"
-	"dealhouse/internal/catalog"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // RecoverAll finishes what runs that died had begun to publish, in all streams and accounts, without waiting for the

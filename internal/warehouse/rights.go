@@ -2,12 +2,13 @@ package warehouse
 
 import (
 	"context"
-	"dealhouse/internal/catalog"
 	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"dealhouse/internal/catalog"
 )
 
 // Role is who uses a warehouse, and for what.

@@ -2,12 +2,13 @@ package warehouse
 
 import (
 	"context"
-	"dealhouse/internal/catalog"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // The database that is configured has, for each view and each table of the shards, a table over all shards under the

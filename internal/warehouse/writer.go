@@ -1,9 +1,10 @@
 package warehouse
 
 import (
-	"dealhouse/internal/catalog"
 	"fmt"
 	"strings"
+
+	"dealhouse/internal/catalog"
 )
 
 // Writer writes for one run: it stages what the run reads, compares it with what is there, publishes the difference,

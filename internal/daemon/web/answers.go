@@ -2,12 +2,13 @@ package web
 
 import (
 	"context"
-	"dealhouse/internal/catalog"
-	"dealhouse/internal/payouts"
-	"dealhouse/internal/warehouse"
 	"maps"
 	"slices"
 	"time"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/payouts"
+	"dealhouse/internal/warehouse"
 )
 
 // answers has what the pages and the JSON API show of the warehouse: each kind of question is asked in one place, and

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"crypto/sha256"
-	"dealhouse/internal/term"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/term"
 )
 
 // replies writes answers: pages, JSON, static files and refusals.

@@ -2,13 +2,14 @@ package web
 
 import (
 	"context"
-	"dealhouse/internal/trust"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof" // it registers with the default mux too, which nobody serves
+
+	"dealhouse/internal/trust"
 )
 
 func (s *Server) routes() http.Handler {
