@@ -1,6 +1,11 @@
 // Package web is the daemon's HTTP side: metrics, health, a JSON API and the status page. It shows what the daemon and
 // the warehouse know, and passes on what an operator requests.
 //
+// Files, from the top down: routes.go says what is served. pages.go, downloads.go, api.go and actions.go answer
+// requests. server.go is the server, and answers.go what it asks the warehouse for, once for all who look (reads.go).
+// Below are what each page shows: statuspage.go, streampage.go, timeline.go, payouts.go, payoutpage.go and
+// statementpage.go, with their words in verdict.go and overview.go. replies.go writes pages and JSON.
+//
 // Invariants, cited in the code as web-N:
 //
 //  1. GET and HEAD change nothing. POST is only for actions of operators, at two addresses. It is answered only if a
