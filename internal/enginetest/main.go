@@ -57,7 +57,7 @@ func runMain(m *testing.M, o Options) int {
 		return codeOf(0, errors.Join(fmt.Errorf("connecting to the engine of the tests: %w", err), engine.Close()))
 	}
 	shared.admin = admin
-	if err := errors.Join(readOnce(ctx, engine), beReplica()); err != nil {
+	if err := errors.Join(beReplica(), readOnce(ctx, engine)); err != nil { // a query may map the library once more
 		return codeOf(0, errors.Join(err, admin.Close(), engine.Close()))
 	}
 	code := runTests(ctx, m, o)
