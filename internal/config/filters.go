@@ -33,8 +33,11 @@ func filterParamKeys() []key {
 		list = append(list, key{
 			name: f.Name, in: inParams, standard: written(f.Name),
 			value: codec{want: "a string: a parameter name", kinds: []nodeKind{aString}, set: func(v *values, s string) error {
-				v.account.Params.Filters[f.Name] = s
-				return checkParam(s)
+				err := checkParam(s)
+				if err == nil {
+					v.account.Params.Filters[f.Name] = s
+				}
+				return err
 			}},
 			doc: `The filter for a ` + f.Words + `, for streams that have ` + f.Key + `.`,
 		})

@@ -1,8 +1,6 @@
 package warehouse
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -420,35 +418,6 @@ const (
 
 // decidedTable has the times at which sales were decided.
 var decidedTable = catalog.Transactions().Name + "_decided"
-
-// The content of a row has a hash. A run that reads a row compares its hash with the stored one, and writes the row
-// only if they differ (warehouse-21).
-
-// hashOf returns the hash of some values: 16 bytes, from two functions that have nothing in common. sipHash128 of the
-// same values takes eight times as long, which was a tenth of a load.
-func hashOf(values []string) string {
-	list := strings.Join(values, ", ")
-	return "reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(" + list + ")), 64), toUInt128(xxHash64(" + list +
-		"))), 'FixedString(16)')"
-}
-
-// stagedHash returns the hash of the content of a staged row: of its values except the key, and of which are missing.
-func stagedHash(s *catalog.Stream) string {
-	values := []string{"_nulls", "_extra"}
-	for _, f := range s.Fields {
-		if !f.Key {
-			values = append(values, f.Column)
-		}
-	}
-	return hashOf(values)
-}
-
-// hashComment is the comment of the column _hash. It names what the hash is made of, so that a table says by which hash
-// its rows are stored.
-func hashComment(s *catalog.Stream) string {
-	sum := sha256.Sum256([]byte(stagedHash(s)))
-	return "Hash of the content: equal hashes are equal rows (" + hex.EncodeToString(sum[:4]) + ")"
-}
 
 // insertInto is the statement of a block of rows.
 func insertInto(table string, cols []column) string {

@@ -12,11 +12,12 @@
 // another kind of server needs a dialect of its own.
 //
 // The texts of the statements are constants and pure functions, the long ones files in sql/, and testdata/*.sql shows
-// each as it is sent. They stand above or below the code that sends them. statement.go renders them, ddl.go has the
-// tables and views of a stream, and written.go the hash of its rows. derived*.go has the tables that follow from a
+// each as it is sent. They stand beside the code that sends them; template.go and script.go render them. ddl.go has
+// the tables and views of a stream, and hash.go the hash of its rows. derived*.go has the tables that follow from a
 // stream (warehouse-15), each with how it is filled and made again. migrate*.go and migrations.go compare what is there
 // with what should be, and have what changes it. dialect.go has what depends on the kind of server, public.go the
-// database that has only the views for people, and shards.go what is over all shards.
+// database that has only the views for people, and shards_union.go what is over all shards. warehouse.go has the types
+// that all of these share.
 //
 // Invariants, cited in the code as warehouse-N:
 //
