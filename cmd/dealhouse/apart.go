@@ -1,14 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/launch"
+	"dealhouse/internal/sandbox"
 )
 
 // This file has the embedded engine in a process of its own (launch-5): an engine that crashes, or does not end, takes
@@ -82,64 +87,92 @@ func notBegun(err error) error {
 	return err
 }
 
-// openApart has a process of its own open the embedded warehouse of a daemon, and joins it.
-func (a *app) openApart(database string) func(context.Context, string) (*chdb.Guest, error) {
-	return func(ctx context.Context, dir string) (*chdb.Guest, error) {
-		j, err := a.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: a.confinement.Without, Links: true})
-		if err != nil {
-			return nil, err
-		}
-		release, err := chdb.Claim(j.Place.Dir)
-		if err != nil {
-			return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
-		}
-		listener, remove, err := chdb.ListenApart(j.Place.Dir, false)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		keeping, end := context.WithCancel(context.WithoutCancel(ctx))
-		keeper, err := task{Database: database, Host: true}.keep(keeping, a, j, listener, launch.KeepOptions{
-			Answers: func(ctx context.Context) error {
-				guest, err := chdb.Join(ctx, j.Place.Dir)
-				if err != nil {
-					return err
-				}
-				return guest.Close()
-			},
-			Died: func(cause error) {
-				a.log.Error("the engine ended by itself and is started anew: what it was doing is tried again", "error", cause)
-			},
-		})
-		stop := func() error {
-			remove()
-			end()
-			if keeper != nil {
-				_ = keeper.Wait() // it ends because it was told to
-			}
-			release()
-			return listener.Close()
-		}
-		if err == nil {
-			err = keeper.Up(ctx)
-		}
-		var guest *chdb.Guest
-		if err == nil {
-			guest, err = chdb.Join(ctx, j.Place.Dir)
-		}
-		if err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			_ = stop()
-			return nil, notBegun(err)
-		}
-		if guest.Ended = stop; j.Sandboxed {
-			a.log.Info("the embedded ClickHouse runs in a kernel sandbox: a process of its own that can reach nothing but its folder",
-				"pid", guest.PID())
-		}
-		return guest, nil
+// engineApart has a process of its own open the embedded warehouse of a command that loads.
+type engineApart struct {
+	*app
+	told bool // what is missing of the sandbox has been said: a locked warehouse is opened again and again
+}
+
+// open starts the process, and joins it.
+func (e *engineApart) open(ctx context.Context, dir string) (_ *chdb.Guest, err error) {
+	j, err := e.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: e.sandboxless, Own: true})
+	if err != nil {
+		return nil, err
 	}
+	dir = j.Place.Dir
+	release, err := chdb.Claim(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded warehouse: %w", err)
+	}
+	e.disclose()
+	listener, remove, err := chdb.ListenApart(dir, false)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	keeping, end := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper *launch.Keeper
+	stop := func() error {
+		remove()
+		end()
+		if keeper != nil {
+			_ = keeper.Wait() // it ends because it was told to
+		}
+		release()
+		return listener.Close()
+	}
+	defer func() {
+		if err != nil {
+			err = notBegun(cmp.Or(context.Cause(ctx), err))
+			_ = stop()
+		}
+	}()
+	// The database must not decide how the engine is opened: it need not exist yet.
+	keeper, err = task{Database: catalog.DefaultDatabase, Host: true, Lasting: e.unattended}.keep(keeping, e.app, j, listener,
+		launch.KeepOptions{Answers: asks(dir), Died: func(cause error) {
+			e.log.Error("the engine ended by itself and is started anew: what it was doing is tried again", "error", cause)
+		}})
+	if err != nil {
+		return nil, err
+	}
+	if err := keeper.Up(ctx); err != nil {
+		return nil, err
+	}
+	guest, err := chdb.Join(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if guest.Ended = stop; j.Sandboxed && e.unattended && len(sandbox.Missing()) == 0 {
+		e.log.Info("the embedded ClickHouse runs in a kernel sandbox: a process of its own that can reach nothing but its folder",
+			"pid", guest.PID())
+	}
+	return guest, nil
+}
+
+// asks returns what asks the process that has the engine whether it does its job.
+func asks(dir string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		guest, err := chdb.Join(ctx, dir)
+		if err != nil {
+			return err
+		}
+		return guest.Close()
+	}
+}
+
+// disclose says, once, what the kernel cannot block. A daemon says it as a warning (launch-3).
+func (e *engineApart) disclose() {
+	missing := sandbox.Missing()
+	if e.told || e.sandboxless || len(missing) == 0 {
+		return
+	}
+	e.told = true
+	level := slog.LevelInfo
+	if e.unattended {
+		level = slog.LevelWarn
+	}
+	e.log.Log(context.Background(), level, "this kernel cannot block "+strings.Join(missing, " and ")+
+		" that the embedded ClickHouse does not need (Linux 6.7 or later can): there, it has the rights of the user of this process")
 }
 
 // endStuck ends a process whose engine has a statement that does not end.

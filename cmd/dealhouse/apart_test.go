@@ -223,3 +223,27 @@ func TestDaemonWithoutItsEngine(t *testing.T) {
 		}
 	}
 }
+
+// A sync whose engine is killed goes on with the next one, and loads all there is.
+func TestSyncWithoutItsEngine(t *testing.T) {
+	t.Parallel()
+	b := newSmallBench(t)
+	reached, on := make(chan struct{}, 100), make(chan struct{})
+	b.sim.SetBefore(func(r *http.Request) {
+		if r.URL.Query().Has("cursor") {
+			reached <- struct{}{}
+			<-on
+		}
+	})
+	p := start(t, b.env, "sync", "transactions", "--account", "acme", "--config", b.config)
+	p.reaches(t, reached)
+	if err := syscall.Kill(p.engine(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	b.sim.SetBefore(nil)
+	close(on)
+	p.finish(t).want(t, 0, "the engine ended by itself and is started anew")
+	engineTurn(t)
+	b.call(t, "query", "SELECT count() FROM transactions WHERE account = 'acme'", "-o", "csv").shows(t,
+		fmt.Sprint(b.sim.Count("transactions", "acme")))
+}

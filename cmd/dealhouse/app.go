@@ -15,7 +15,6 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
-	"dealhouse/internal/launch"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
@@ -37,7 +36,8 @@ type app struct {
 
 	alone       bool   // the process is the program's own, and so is what it has once: the standard logger and stderr
 	release     func() // gives stderr back to others
-	confinement launch.Confinement
+	apart       bool   // an embedded engine is to be in a process of its own
+	sandboxless bool   // that process is to have no sandbox
 	configPath  string
 	wide        bool // tables need not fit the terminal
 	logFormat   choice[string]
@@ -142,17 +142,14 @@ func (a *app) readOnly(table string) (*config.Config, error) {
 
 // readConfigAs reads the configuration that the command line names, with the other options of the source.
 func (a *app) readConfigAs(source config.Source) (*config.Config, error) {
-	source.Path, source.Env, source.ReadFile = a.configPath, a.env, a.confinement.ReadFile
+	source.Path, source.Env = a.configPath, a.env
 	cfg, warnings, err := config.Read(source)
 	a.warn(warnings)
 	return cfg, err
 }
 
-// warn prints the warnings of a configuration, unless the process that this one has replaced has printed them.
+// warn prints the warnings of a configuration.
 func (a *app) warn(warnings []config.Warning) {
-	if a.confinement.ReadAgain() {
-		return
-	}
 	for _, w := range warnings {
 		a.log.Warn(w.String())
 	}

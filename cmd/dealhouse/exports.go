@@ -28,10 +28,8 @@ type exports struct {
 // is counted in them. registry is the registry that exists already.
 func (a *app) exported(registry *prometheus.Registry) (telemetry.Settings, *prometheus.Registry) {
 	settings := telemetry.Read(a.env)
-	if !a.confinement.Inside() { // otherwise the warning has been printed before
-		for _, problem := range settings.Problems {
-			a.log.Warn("an OpenTelemetry variable is invalid, so nothing is sent for it", "problem", problem)
-		}
+	for _, problem := range settings.Problems {
+		a.log.Warn("an OpenTelemetry variable is invalid, so nothing is sent for it", "problem", problem)
 	}
 	if settings.Metrics != nil && registry == nil {
 		registry = a.measure()

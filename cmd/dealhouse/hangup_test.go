@@ -25,7 +25,7 @@ import (
 func TestFloodOfHangups(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	sandboxtest.Need(t, sandbox.Policy{}.Missing())
+	sandboxtest.Need(t, sandbox.Missing())
 	b := newBench(t)
 	b.migrated(t)
 	lock, err := os.OpenFile(filepath.Join(b.dir, "status"), os.O_RDWR|os.O_CREATE, 0o600) // what the engine locks

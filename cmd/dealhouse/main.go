@@ -32,24 +32,12 @@ func standalone(change func(*app)) int {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if a.unattended {
-			// A daemon reads its configuration again after it has been replaced anyway. A request to reload that comes
-			// meanwhile must not end it.
-			signal.Ignore(syscall.SIGHUP)
-		}
 		a.release() // the next program writes to stderr itself
 		err := policy.Become(args)
 		deaf = hear(cancel)
 		return errors.Join(err, a.startLogging())
 	}
-	switch {
-	case launch.Loading():
-		var err error
-		if a.env, err = a.confinement.Resume(a.env); err != nil {
-			a.printMessage("error", err)
-			return exitFault
-		}
-	case os.Getenv(launch.Variable) != "":
+	if os.Getenv(launch.Variable) != "" {
 		return a.runLaunched(ctx)
 	}
 	return a.run(ctx, os.Args)

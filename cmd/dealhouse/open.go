@@ -15,11 +15,12 @@ func (a *app) opener() *service.Opener { return service.NewOpener(a.access()) }
 
 // access returns how this program opens warehouses.
 func (a *app) access() service.OpenOptions {
-	return service.OpenOptions{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
-		Downloading: a.download.reached, ShowWaiting: a.showWaiting,
-		Confine: func(ctx context.Context, dir string, files ...string) error {
-			return a.confinement.Confine(ctx, a.launcher(), dir, files...)
-		}}
+	o := service.OpenOptions{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
+		Downloading: a.download.reached, ShowWaiting: a.showWaiting}
+	if a.apart && a.become != nil {
+		o.Apart = new(engineApart{app: a}).open
+	}
+	return o
 }
 
 // readWarehouse opens the warehouse for a command that only reads it, and closes it after do. If do fails because a

@@ -95,11 +95,7 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if r.plan, err = r.planner.Plan(r.cfg); err != nil {
 		return err
 	}
-	options := a.access()
-	if a.become != nil {
-		options.Apart = a.openApart(r.cfg.Warehouse.Database)
-	}
-	o := service.NewOpener(options)
+	o := a.opener()
 	if r.warehouse, err = o.WhenFree(ctx, r.cfg, o.Alone); err != nil {
 		return err
 	}

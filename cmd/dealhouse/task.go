@@ -27,12 +27,12 @@ type task struct {
 	Query               *queryTask
 	Serve               *serveTask
 	Host                bool // it serves the process that keeps it, and others of the same user
+	Lasting             bool // and that process runs until it is told to end
 }
 
 // launcher returns what starts this program again. The logger must exist by then.
 func (a *app) launcher() *launch.Launcher {
-	return launch.New(launch.Options{Become: a.become, Find: a.findEngine, Flush: a.flush, Env: a.env, Logger: a.log,
-		Unattended: a.unattended})
+	return launch.New(launch.Options{Become: a.become, Find: a.findEngine, Flush: a.flush, Env: a.env, Logger: a.log})
 }
 
 // findEngine makes sure that the folder of an embedded warehouse and the engine's library exist.
@@ -132,7 +132,7 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 		return t.Query.run(ctx, a, w)
 	}
 	if t.Host {
-		host := w.Engine().Host(true)
+		host := w.Engine().Host(t.Lasting)
 		host.PID, host.Again = os.Getppid(), j.Again
 		return host.ServeOn(ctx, listener)
 	}
@@ -141,16 +141,10 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 
 const withoutSandboxHelp = "run without the kernel sandbox, if the kernel has none or the engine needs more rights"
 
-// loads marks a command as one that loads.
+// loads marks a command as one that loads: it has its keys and the network, and leaves an embedded engine to another
+// process.
 func (a *app) loads(cmd *cobra.Command) *cobra.Command {
-	flags := cmd.Flags()
-	flags.BoolVar(&a.confinement.Without, "without-sandbox", false,
-		"load an embedded warehouse without the kernel sandbox")
-	cmd.PreRun = func(*cobra.Command, []string) {
-		a.confinement.Loads = true
-		if f := flags.Lookup("metrics-textfile"); f != nil {
-			a.confinement.Files = []string{f.Value.String()}
-		}
-	}
+	cmd.Flags().BoolVar(&a.sandboxless, "without-sandbox", false, "load an embedded warehouse without the kernel sandbox")
+	cmd.PreRun = func(*cobra.Command, []string) { a.apart = true }
 	return cmd
 }

@@ -24,7 +24,7 @@ import (
 func TestServeInSandbox(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()
-	sandboxtest.Need(t, sandbox.Policy{}.Missing())
+	sandboxtest.Need(t, sandbox.Missing())
 	b := newBench(t)
 	b.migrated(t)
 	leak, err := os.Open(b.config)

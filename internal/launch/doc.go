@@ -1,10 +1,7 @@
-// Package launch starts this program again in a sandbox, and receives there what was handed over. There are two ways:
-//
-//   - A [Job] is done by a process that has nothing else: it queries or serves an embedded warehouse. The process that
-//     has read the command line, the configuration and the environment writes the job down, and is replaced by the one
-//     that does it, or starts it as a child.
-//   - A command that loads keeps its command line, its keys and the network: right before it opens an embedded engine,
-//     it is replaced by itself with fewer rights, and does the same again up to that point ([Confinement]).
+// Package launch starts this program again in a sandbox, for what has to do with an embedded engine. A [Job] is done by
+// a process that has nothing else. The process that has read the command line, the configuration and the environment
+// writes the job down. It is replaced by the one that does it ([Launcher.Replace]), or keeps that one as a child
+// ([Keeper]): whatever loads or listens does the latter, and the engine has neither its keys nor the network.
 //
 // Package sandbox has the rights themselves.
 //
@@ -15,9 +12,9 @@
 //  2. A process believes that it is in the sandbox only after it has made sure of it, whatever its environment says.
 //  3. Where there is no complete sandbox, the log says so, once. Other machines are not served then unless the operator
 //     has allowed it.
-//  4. A process that loads can write to the folder of the warehouse, to the folders that links in it lead to, and to
-//     those of the other files that it writes. What it has read of its configuration from a pipe comes along.
-//  5. A process that listens for strangers, and a daemon, do not have the engine themselves: they keep a process that
-//     has (Keeper). When it ends by itself, whatever ended it, it is started anew. When it does not answer any more, or
+//  4. An engine can write to the folder of the warehouse, and, where only statements of this program are run, to those
+//     that links in it lead to.
+//  5. A process that loads, or listens for strangers, does not have the engine itself: it keeps a process that has
+//     (Keeper). When that ends by itself, whatever ended it, it is started anew. When it does not answer any more, or
 //     is told to end and does not, it is killed. It never outlives the process that keeps it.
 package launch

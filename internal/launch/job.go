@@ -44,7 +44,9 @@ type JobOptions struct {
 	Dir            string // of the embedded warehouse
 	WithoutSandbox bool   // the operator wants none
 	Strangers      bool   // other machines are served
-	Links          bool   // the folder may have links that lead out of it
+	// Own says that only statements of this program are run, and that links in the folder may lead out of it. The caller
+	// says what is missing of the sandbox.
+	Own bool
 }
 
 // IncompleteError says that the kernel's sandbox is not complete, for a job that serves other machines (launch-3).
@@ -64,10 +66,11 @@ func (l *Launcher) NewJob(ctx context.Context, o JobOptions) (j Job, err error) 
 	if j.Place, err = l.options.Find(ctx, o.Dir); err != nil {
 		return j, err
 	}
-	if o.Links {
-		j.Links = writable(j.Place.Dir)[1:]
+	if o.Own {
+		j.Links = linked(j.Place.Dir, tableDepth, []string{j.Place.Dir})[1:]
+		return j, nil
 	}
-	missing := strings.Join(sandbox.Policy{}.Missing(), ", ")
+	missing := strings.Join(sandbox.Missing(), ", ")
 	switch {
 	case o.WithoutSandbox:
 		l.options.Logger.Warn("NO SANDBOX, as --without-sandbox says: whatever someone makes the engine do, it does with all of your rights, but without your environment variables")
@@ -166,7 +169,7 @@ func (l *Launcher) Enter(ctx context.Context, j Job, listener net.Listener, stdi
 		return ctx, l.Replace(j, listener)
 	}
 	if j.Sandboxed && !j.Front {
-		if err := errors.Join(sandbox.Policy{}.Verify(), sandbox.Seal()); err != nil {
+		if err := errors.Join(sandbox.Verify(), sandbox.Seal()); err != nil {
 			return ctx, err
 		}
 	}

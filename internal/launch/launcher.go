@@ -14,15 +14,13 @@ const Variable = "DEALHOUSE_LAUNCHED"
 
 // The values of Variable.
 const (
-	stageOutside      = "outside" // for a job, and still to enter the sandbox
-	stageInside       = "inside"  // for a job, in the sandbox
-	stageLoading      = "loading"
-	stageLoadingFiles = "loading+files" // and some files of its configuration come along
+	stageOutside = "outside" // still to enter the sandbox
+	stageInside  = "inside"  // and in the sandbox
 )
 
 // The numbers under which files come along.
 const (
-	noteFile     = 3 // the job, or the files of the configuration, as JSON
+	noteFile     = 3 // the job, as JSON
 	listenerFile = 4
 )
 
@@ -37,8 +35,7 @@ type Options struct {
 	Flush func() error // writes what is still to be written before this process is replaced; default: nothing is
 	Env   []string     // of this process
 	// Logger is told where there is no complete sandbox (launch-3). Default: none.
-	Logger     *slog.Logger
-	Unattended bool // nobody watches, and what is said of the sandbox is meant for who reads the log later
+	Logger *slog.Logger
 }
 
 // Launcher starts this program again.

@@ -23,16 +23,15 @@
 //     (sockets of systemd, a file behind >&3).
 //   - sandbox-4: Rights cannot be regained: no_new_privs is set, and the rules hold for everything that the
 //     process starts.
-//   - sandbox-5: A process that is inside can check this: [Policy.Verify] tries what must be refused.
-//   - sandbox-6: A policy with Network is for a process that loads: it allows all sockets, and refuses child processes
-//     and files as the others do. If the kernel's Landlock cannot let an engine work that writes (before Linux 5.19 it
-//     always refuses to move files between folders), such a policy does not restrict files.
+//   - sandbox-5: A process that is inside can check this: [Verify] tries what must be refused.
+//   - sandbox-6: What an engine has to do inside works: it moves files between folders. A kernel that always refuses
+//     that counts as one without Landlock.
 //
-// Landlock restricts files (Linux 5.13 and later) and TCP (Linux 6.7 and later). A seccomp filter restricts child
-// processes and other sockets. [Policy.Missing] returns what a kernel cannot do.
+// Landlock restricts files (Linux 5.19 and later) and TCP (Linux 6.7 and later). A seccomp filter restricts child
+// processes and other sockets. [Missing] returns what a kernel cannot do.
 //
 // A signal that comes while the program replaces itself (10 to 20 milliseconds) causes the default action, as at every
-// start of a program. For that moment a daemon ignores SIGHUP, because it reads its configuration anyway.
+// start of a program.
 //
 // Not covered are: the time and memory that the process uses, what it writes into the folders that it may write to, and
 // bugs in the kernel itself.

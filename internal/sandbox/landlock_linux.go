@@ -33,42 +33,36 @@ const (
 	beyondWriting = execute | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// abi returns the version of the kernel's Landlock, or 0 if it has none or has it switched off.
+// abi returns the version of the kernel's Landlock, or 0 if it has none, has it switched off, or has the first one:
+// that refuses to move files between folders, which an engine has to do (sandbox-6).
 func abi() int {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
+	if errno != 0 || n < abiRefer {
 		return 0
 	}
 	return int(n)
 }
 
-// Missing returns, in words, what the policy refuses and this kernel cannot block. It is empty if the sandbox is
+// Missing returns, in words, what a policy refuses and this kernel cannot block. It is empty if the sandbox is
 // complete.
-func (p Policy) Missing() []string {
+func Missing() []string {
 	var missing []string
 	version := abi()
-	if version == 0 || p.Network && version < abiRefer {
+	if version == 0 {
 		missing = append(missing, "files")
 	}
-	if version < abiTCP && !p.Network {
+	if version < abiTCP {
 		missing = append(missing, "TCP connections")
 	}
-	switch {
-	case hasSeccomp():
-	case p.Network:
-		missing = append(missing, "child processes")
-	default:
+	if !hasSeccomp() {
 		missing = append(missing, "other sockets and child processes")
 	}
 	return missing
 }
 
-// Verify tries what the policy refuses, as far as the kernel can refuse it. It returns an error if any of that can be
+// Verify tries what every policy refuses, as far as the kernel can refuse it. It returns an error if any of that can be
 // done (sandbox-5).
-func (p Policy) Verify() error {
-	if p.Network {
-		return verifyWriting()
-	}
+func Verify() error {
 	version := abi()
 	if version > 0 {
 		if _, err := os.ReadDir("/"); !errors.Is(err, fs.ErrPermission) {
@@ -97,23 +91,6 @@ func (p Policy) Verify() error {
 	return nil
 }
 
-// verifyWriting does the same as Verify, for a process with the network.
-func verifyWriting() error {
-	if abi() >= abiRefer {
-		f, err := os.OpenFile("/dev/zero", os.O_WRONLY, 0) // everybody may do that, and it has no effect
-		if err == nil {
-			_ = f.Close()
-			return fmt.Errorf("%w: /dev/zero can be written to", ErrNotEnforced)
-		}
-	}
-	if hasSeccomp() {
-		if err := unix.Unshare(0); !errors.Is(err, fs.ErrPermission) { // which changes nothing
-			return fmt.Errorf("%w: system calls are not filtered", ErrNotEnforced)
-		}
-	}
-	return nil
-}
-
 // restrict cuts the rights of the calling thread, which must be locked, down to the policy and to the execution of
 // the program at path.
 func (p Policy) restrict(path string) error {
@@ -127,7 +104,7 @@ func (p Policy) restrict(path string) error {
 	if !hasSeccomp() {
 		return nil
 	}
-	if err := filterCalls(p.Network); err != nil {
+	if err := filterCalls(); err != nil {
 		return fmt.Errorf("confine the program with seccomp: %w", err)
 	}
 	return nil
@@ -135,29 +112,26 @@ func (p Policy) restrict(path string) error {
 
 func (p Policy) landlock(path string) error {
 	version := abi()
-	// The first version always refuses to rename between folders, which an engine that writes has to do (sandbox-6).
-	if version == 0 || p.Network && version < abiRefer {
+	if version == 0 {
 		return nil
 	}
-	// The first version has the rights up to this one.
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
+	// The first version has the rights up to MAKE_SYM.
+	attr := unix.LandlockRulesetAttr{
+		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 | unix.LANDLOCK_ACCESS_FS_REFER,
+	}
 	for _, right := range []struct {
 		since int
 		bit   uint64
-	}{{abiRefer, unix.LANDLOCK_ACCESS_FS_REFER}, {abiTruncate, unix.LANDLOCK_ACCESS_FS_TRUNCATE},
-		{abiIoctl, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}} {
+	}{{abiTruncate, unix.LANDLOCK_ACCESS_FS_TRUNCATE}, {abiIoctl, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}} {
 		if version >= right.since {
 			attr.Handled_access_fs |= right.bit
 		}
 	}
-	if version >= abiTCP && !p.Network {
+	if version >= abiTCP {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if version >= abiScope {
-		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
-		if !p.Network {
-			attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
-		}
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
 	// Older kernels accept the structure as long as what they do not know is zero.
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // G103: how a system call takes a structure

@@ -5,15 +5,12 @@ package sandbox
 import "fmt"
 
 // Missing returns what the kernel cannot block: everything, since this is not Linux.
-func (p Policy) Missing() []string {
-	if p.Network {
-		return []string{"files", "child processes"}
-	}
+func Missing() []string {
 	return []string{"files", "TCP connections", "other sockets and child processes"}
 }
 
 // Verify always fails: nothing is enforced here.
-func (p Policy) Verify() error { return fmt.Errorf("%w: this system has no Landlock", ErrNotEnforced) }
+func Verify() error { return fmt.Errorf("%w: this system has no Landlock", ErrNotEnforced) }
 
 // Seal does nothing.
 func Seal() error { return nil }

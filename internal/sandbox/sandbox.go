@@ -15,8 +15,6 @@ type Policy struct {
 	Read []string
 	// Write are folders and files with all rights except executing. They must exist.
 	Write []string
-	// Network leaves all sockets: for a process that has to reach others by itself, and to write (sandbox-6).
-	Network bool
 	// Unconfined leaves all rights: only the environment and the open files are chosen.
 	Unconfined bool
 	// Env is the environment, name=value.

@@ -63,11 +63,7 @@ func enter() error {
 	}
 	p := Policy{
 		Read: append(SystemFiles(), "/does/not/exist"), Write: []string{os.Getenv("WRITABLE")}, Files: []*os.File{file},
-		Env:     append(Keep(os.Environ(), "WRITABLE", "FORBIDDEN", "PEER", "NETWORK"), stage+"=inside"),
-		Network: os.Getenv("NETWORK") != "",
-	}
-	if p.Network {
-		p.Read = []string{"/"}
+		Env: append(Keep(os.Environ(), "WRITABLE", "FORBIDDEN", "PEER"), stage+"=inside"),
 	}
 	return p.Become(append([]string{"inside"}, os.Args[1:]...))
 }
@@ -77,7 +73,6 @@ func inside() error {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		return serveInside()
 	}
-	network := os.Getenv("NETWORK") != ""
 	if err := Seal(); err != nil {
 		return err
 	}
@@ -161,7 +156,7 @@ func inside() error {
 	}
 	report("signal", unix.Kill(os.Getppid(), 0))
 	report("trace", unix.PtraceAttach(os.Getppid()))
-	report("verify", Policy{Network: network}.Verify())
+	report("verify", Verify())
 	return reportPossessions()
 }
 
@@ -219,7 +214,7 @@ func serveInside() error {
 // needWhole skips the test if the kernel cannot enforce everything.
 func needWhole(t *testing.T) {
 	t.Helper()
-	sandboxtest.Need(t, Policy{}.Missing())
+	sandboxtest.Need(t, Missing())
 }
 
 func entering(t *testing.T, args ...string) *exec.Cmd {
@@ -248,25 +243,12 @@ func TestInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = peer.Close() }()
-	for _, network := range []bool{false, true} {
-		cmd := entering(t)
-		cmd.Env = append(cmd.Env, "PEER="+peer.Addr().String())
-		want := map[string]string{
-			"own": "allowed", "meminfo": "allowed", "libraries": "allowed", "verify": "allowed",
-			"environment": "FORBIDDEN PEER SANDBOX_TEST_STAGE WRITABLE", "open": "0 1 2 3",
-		}
-		if network {
-			cmd.Env = append(cmd.Env, "NETWORK=yes")
-			for _, what := range []string{
-				"read", "list", "environ", "proc", "symlink", "connect", "udp", "listen", "unix socket", "netlink", "mptcp", "raw",
-				"packet",
-			} {
-				want[what] = "allowed"
-			}
-			want["environment"] = "FORBIDDEN NETWORK PEER SANDBOX_TEST_STAGE WRITABLE"
-		}
-		compare(t, cmd, want)
-	}
+	cmd := entering(t)
+	cmd.Env = append(cmd.Env, "PEER="+peer.Addr().String())
+	compare(t, cmd, map[string]string{
+		"own": "allowed", "meminfo": "allowed", "libraries": "allowed", "verify": "allowed",
+		"environment": "FORBIDDEN PEER SANDBOX_TEST_STAGE WRITABLE", "open": "0 1 2 3",
+	})
 }
 
 // compare runs the trials and compares their outcomes: whatever want does not name must be refused.
@@ -334,7 +316,7 @@ func TestServeInside(t *testing.T) {
 func TestVerifyOutside(t *testing.T) {
 	t.Parallel()
 	needWhole(t)
-	if err := (Policy{}).Verify(); !errors.Is(err, ErrNotEnforced) {
+	if err := Verify(); !errors.Is(err, ErrNotEnforced) {
 		t.Errorf("got %v", err)
 	}
 }

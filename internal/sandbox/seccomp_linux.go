@@ -44,9 +44,8 @@ var refusedCalls = append([]uint32{
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
 }, forks...)
 
-// filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2). With network,
-// all sockets are allowed (sandbox-6).
-func filterCalls(network bool) error {
+// filterCalls puts a filter on the calling thread that refuses what Landlock does not cover (sandbox-2).
+func filterCalls() error {
 	f := newFilter()
 	for _, number := range refusedCalls {
 		f.when(number, refuse)
@@ -54,10 +53,8 @@ func filterCalls(network bool) error {
 	// A filter cannot see its flags. C libraries then fall back on clone.
 	f.when(unix.SYS_CLONE3, absent)
 	f.clone()
-	if !network {
-		f.when(unix.SYS_SOCKETPAIR, refuse)
-		f.socket()
-	}
+	f.when(unix.SYS_SOCKETPAIR, refuse)
+	f.socket()
 	return f.install(0)
 }
 

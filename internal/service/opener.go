@@ -27,12 +27,8 @@ type OpenOptions struct {
 	// Claimed and Stuck are those of chdb.Options.
 	Claimed bool
 	Stuck   func(chdb.Stuck)
-	// Apart, if set, has a process of its own open the embedded warehouse in dir for Alone, and returns what works with
-	// it.
+	// Apart, if set, has a process of its own open the embedded warehouse in dir, and returns what works with it.
 	Apart func(ctx context.Context, dir string) (*chdb.Guest, error)
-	// Confine is called before this process opens the embedded warehouse in dir. files are others that it writes.
-	// Default: nothing is done.
-	Confine func(ctx context.Context, dir string, files ...string) error
 }
 
 // Opener opens warehouses for commands: each says whether it reads or loads, and whether a warehouse is made where
@@ -49,9 +45,6 @@ func NewOpener(o OpenOptions) *Opener {
 	}
 	if o.ShowWaiting == nil {
 		o.ShowWaiting = func(string) func() { return func() {} }
-	}
-	if o.Confine == nil {
-		o.Confine = func(context.Context, string, ...string) error { return nil }
 	}
 	return &Opener{o}
 }
@@ -89,18 +82,10 @@ func (o *Opener) OrCreate(ctx context.Context, cfg *config.Config) (*warehouse.W
 	return o.open(ctx, cfg, asConfigured(cfg))
 }
 
-// Alone opens the warehouse for a command that must open an embedded one itself, and not through another process. It
-// creates one that does not exist.
+// Alone opens the warehouse for a command that needs an embedded one for itself, and does not work through a process
+// that others have started. It creates one that does not exist.
 func (o *Opener) Alone(ctx context.Context, cfg *config.Config) (*warehouse.Warehouse, error) {
-	x := asConfigured(cfg)
-	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && o.options.Apart != nil {
-		var err error
-		if x.Guest, err = o.options.Apart(ctx, dir); err != nil {
-			return nil, err
-		}
-		return o.connect(ctx, cfg, x)
-	}
-	w, err := o.open(ctx, cfg, x)
+	w, err := o.open(ctx, cfg, asConfigured(cfg))
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && errors.Is(err, chdb.ErrLocked) {
 		err = cmp.Or(MustBeFree(ctx, dir), err)
 	}
@@ -162,10 +147,10 @@ func sharing(g *chdb.Guest) slog.Level {
 	return slog.LevelInfo
 }
 
-// open opens the warehouse, and checks that it answers and that this version can work with it.
-func (o *Opener) open(ctx context.Context, cfg *config.Config, x warehouse.Options) (*warehouse.Warehouse, error) {
-	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
-		if err := o.options.Confine(ctx, dir, cfg.Lineage.File); err != nil {
+// open opens the warehouse, an embedded one apart if that is wanted, and checks that it answers.
+func (o *Opener) open(ctx context.Context, cfg *config.Config, x warehouse.Options) (_ *warehouse.Warehouse, err error) {
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded && o.options.Apart != nil {
+		if x.Guest, err = o.options.Apart(ctx, dir); err != nil {
 			return nil, err
 		}
 	}

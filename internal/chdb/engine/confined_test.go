@@ -56,7 +56,7 @@ func startUnguarded(t *testing.T, inside bool, env ...string) *unguarded {
 	t.Helper()
 	role := "unguarded"
 	if inside {
-		sandboxtest.Need(t, sandbox.Policy{}.Missing())
+		sandboxtest.Need(t, sandbox.Missing())
 		role = "confined"
 	}
 	u := &unguarded{dir: t.TempDir()}
@@ -104,7 +104,7 @@ func childConfined() error {
 // childUnguarded runs statements from stdin, with all rights, and prints their outcomes.
 func childUnguarded() error {
 	if os.Getenv(childInside) != "" {
-		if err := (sandbox.Policy{}).Verify(); err != nil {
+		if err := sandbox.Verify(); err != nil {
 			return err
 		}
 	}

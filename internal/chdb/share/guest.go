@@ -32,13 +32,17 @@ type Guest struct {
 	http  *http.Transport
 }
 
+// buffered is how many bytes go to or from the host at once: a load sends hundreds of megabytes.
+const buffered = 128 << 10
+
 // hello is how long a host may take for its first answer.
 const hello = 30 * time.Second
 
 // Join finds the host of a data directory, or returns ErrNobody.
 func Join(ctx context.Context, dir string) (*Guest, error) {
 	g := &Guest{dir: dir}
-	g.http = &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: connections}
+	g.http = &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: connections,
+		WriteBufferSize: buffered, ReadBufferSize: buffered}
 	ctx, cancel := context.WithTimeout(ctx, hello)
 	defer cancel()
 	if err := g.learn(ctx, pathHost, &g.about); err != nil {

@@ -7,16 +7,15 @@ import (
 	"testing"
 )
 
-// A process that loads may write where links in the data folder lead to, as deep as tables are, and beside its other
-// files (launch-4).
-func TestWritable(t *testing.T) {
+// An engine may write where links in the data folder lead to, as deep as tables are (launch-4).
+func TestLinked(t *testing.T) {
 	t.Parallel()
 	place, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(place, name) }
-	for _, folder := range []string{"data/store/123/table", "disk/store", "deeper", "far", "textfile"} {
+	for _, folder := range []string{"data/store/123/table", "disk/store", "deeper", "far"} {
 		if err := os.MkdirAll(at(folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -27,8 +26,8 @@ func TestWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := writable(at("data"), "", at("textfile/metrics.prom"), at("nowhere/events.jsonl"))
-	if want := []string{at("data"), at("disk"), at("deeper"), at("textfile")}; !slices.Equal(got, want) {
+	got := linked(at("data"), tableDepth, []string{at("data")})
+	if want := []string{at("data"), at("disk"), at("deeper")}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
