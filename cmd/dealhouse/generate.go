@@ -5,7 +5,7 @@ package main
 
 //go:generate go test ../../internal/catalog -count 1 -run TestFieldsAreAppended -update
 //go:generate go test ../../internal/config -count 1 -run "TestExampleFileIsCurrent|TestEverythingWrong" -update
-//go:generate go test ../../internal/warehouse -count 1 -run "TestStatements$|TestEveryStatementSent|TestGenerationRises" -update
+//go:generate go test ../../internal/warehouse -count 1 -run "Statements$|TestEveryStatementSent|TestGenerationRises" -update
 //go:generate go test ../../internal/daemon -count 1 -run TestReadmeMetrics -update
 //go:generate env TEST_SAMPLE=wide go test ../../internal/payouts -count 1 -run TestYear -update
 //go:generate env TEST_SAMPLE=wide go test . -count 1 -run "TestSchema|TestReconcile$" -update

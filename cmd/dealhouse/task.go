@@ -128,6 +128,11 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	if !t.Host { // whoever loads through this process does it after a migration
+		if err := w.FinishInterrupted(ctx); err != nil {
+			return err
+		}
+	}
 	if t.Query != nil {
 		return t.Query.run(ctx, a, w)
 	}

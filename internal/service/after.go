@@ -40,6 +40,28 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	}))
 	// Not beside them: what was found again just now is not old any more.
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
+	part("fold months", func(ctx context.Context) error { return s.fold(ctx, w) })
+}
+
+// foldFor is how long months are folded after runs. What is left is folded after later ones.
+const foldFor = 30 * time.Second
+
+// fold makes reading faster again after runs have added to months of sales. That it fails is a warning: the rows are
+// the same with it and without.
+func (s *Service) fold(ctx context.Context, w *warehouse.Warehouse) error {
+	if ctx.Err() != nil || !s.folding.TryLock() {
+		return nil
+	}
+	defer s.folding.Unlock()
+	start := s.now()
+	folded, err := w.Fold(ctx, foldFor)
+	if folded > 0 {
+		s.log.Debug("folded months of sales", "months", folded, "took", s.now().Sub(start))
+	}
+	if err != nil && !Canceled(err) {
+		s.warn(Warning{Err: fmt.Errorf("queries stay slower than they could be until the next run: %w", err)})
+	}
+	return err
 }
 
 // reconcileAgain is the time after which payouts are reconciled again even if nothing has changed: sales become overdue

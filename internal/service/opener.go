@@ -60,7 +60,8 @@ func (o *Opener) ExistingToLoad(ctx context.Context, cfg *config.Config) (*wareh
 	return o.existing(ctx, cfg, throughDaemon)
 }
 
-// existing opens a warehouse that exists, without retries.
+// existing opens a warehouse that exists, without retries. What a killed process had begun to publish in an embedded one
+// is finished first.
 func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := MustExist(dir); err != nil {
@@ -71,7 +72,14 @@ func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool)
 	if w, err := o.join(ctx, cfg, lasting, once); w != nil || err != nil {
 		return w, err
 	}
-	return o.open(ctx, cfg, once)
+	w, err := o.open(ctx, cfg, once)
+	if _, embedded := cfg.Warehouse.EmbeddedDir(); err != nil || !embedded {
+		return w, err
+	}
+	if err := w.FinishInterrupted(ctx); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
 }
 
 // OrCreate opens the warehouse for a command that writes, and creates it if it does not exist.

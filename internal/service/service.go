@@ -54,6 +54,7 @@ type Service struct {
 	maxRuns       int // at once; 0: no limit
 
 	reconciling sync.Mutex   // one reconciliation at a time
+	folding     sync.Mutex   // by one run at a time
 	reconciled  sync.Map     // by account, a reconciled
 	fields      sync.Map     // by warehouse.StreamID: which fields that dealhouse does not know were last kept
 	retired     atomic.Int64 // when old rows were last looked for, in seconds

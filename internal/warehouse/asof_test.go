@@ -109,7 +109,7 @@ func halfPublished(t *testing.T, w *Warehouse, stream string, order [2]string, p
 		if table == "_latest" && c.Moved > 0 {
 			delta = r.moves()
 		}
-		must(t, w.exec(t.Context(), attachDelta(stream+table, delta)))
+		must(t, w.exec(t.Context(), w.dialect.attachDelta(r.Stream, stream+table, delta)))
 		look()
 	}
 	must(t, writer.Discard(t.Context()))

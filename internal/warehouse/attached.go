@@ -292,7 +292,7 @@ FROM (SELECT tuple($key) AS this, lagInFrame(this) OVER (ORDER BY $key ROWS BETW
 // for each delta, the engine would compile the third one, which takes longer than all the counts. A delta without
 // rows is left out.
 func countFewKeys(deltas []delta) string {
-	return "SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts\nFROM\n(\n" +
-		countEach(deltas, "SELECT $table AS table, toString(tuple($key)) AS key, _part AS part FROM $delta") +
+	return "SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts\nFROM\n(\n" +
+		countEach(deltas, "SELECT $table AS table, toString(tuple($key)) AS key, _part AS part, _partition_id AS partition FROM $delta") +
 		"\n)\nGROUP BY table"
 }

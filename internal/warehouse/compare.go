@@ -235,7 +235,7 @@ func (x script) stored(condition string) string {
 
 // createMoves makes the table that is attached to _latest instead of the delta if rows have moved.
 func (x script) createMoves() string {
-	return x.dialect.createDelta(x.names["latest"], x.names["moves"], createLatest(x.Stream))
+	return x.dialect.createDelta(x.names["latest"], x.names["moves"], createLatest(x.dialect, x.Stream))
 }
 
 func (x script) copyDelta() string {
@@ -260,8 +260,9 @@ const fewKeys = 10_000
 // returns by how much its updatedAt differs from that.
 const upstreamTime = "toInt64(bitShiftRight(_version, 64))"
 
-// countLive counts the rows that readers see. By default it reads the count that is stored, by the last run that
-// changed it. If exact is set, it counts the rows again, which a run that compares everything can afford.
+// countLive counts the rows that readers see. Of a stream that is ordered by a time it reads the count that the last
+// run has left in the state (Intent.live). If exact is set, it counts the rows again, which a run that compares
+// everything can afford.
 func (x script) countLive(exact bool) string {
 	switch {
 	case x.Stream.OrderedBy == "":
@@ -269,6 +270,6 @@ func (x script) countLive(exact bool) string {
 	case exact:
 		return x.render("SELECT count() FROM $current FINAL WHERE account = {account:String} AND _deleted = 0", nil)
 	}
-	return x.render("SELECT toUInt64(sum(live)) FROM $live FINAL WHERE account = {account:String}",
-		parts{"live": liveTable(x.Stream)})
+	return x.render("SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = '$stream' AND name = $live",
+		parts{"live": quote(stateLive)})
 }

@@ -67,14 +67,14 @@ func deletedComment(s *catalog.Stream) string {
 
 // createLatest makes the table of current rows. It has no partition key, since ReplacingMergeTree does not replace
 // across partitions, and no is_deleted parameter, since then FINAL would hide from the merge what was deleted.
-func createLatest(s *catalog.Stream) string {
-	return createStored(latestTable(s), s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
+func createLatest(d dialect, s *catalog.Stream) string {
+	return createStored(d, latestTable(s), s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
 }
 
 // createVersions makes the table of all versions. Columns and sorting key are those of _latest, so that one set of
 // parts can be attached to both.
-func createVersions(s *catalog.Stream) string {
-	return createStored(versionsTable(s), s, "MergeTree", "Storage behind the view "+s.Name+"_history")
+func createVersions(d dialect, s *catalog.Stream) string {
+	return createStored(d, versionsTable(s), s, "MergeTree", "Storage behind the view "+s.Name+"_history")
 }
 
 func sortingKey(s *catalog.Stream) string { return "(" + sortingColumns(s) + ")" }
@@ -262,17 +262,17 @@ WHERE $key GLOBAL IN (SELECT $key FROM $latest WHERE $column = {$column:$type}) 
 }
 
 // createStreamCounts makes the view of how many rows the view of each stream has. For streams that are ordered by a
-// time, each run keeps the number (liveOf), so that nobody has to read millions of rows to count them. The other
+// time, each run keeps the number (Intent.live), so that nobody has to read millions of rows to count them. The other
 // streams have few enough rows to be counted.
 func createStreamCounts() string {
 	var counts []string
 	for _, s := range catalog.All() {
 		query := "SELECT account, $stream AS stream, count() AS rows FROM $latest FINAL WHERE _deleted = 0 GROUP BY account"
 		if s.OrderedBy != "" {
-			query = "SELECT account, $stream AS stream, toUInt64(live) AS rows FROM $live FINAL WHERE live > 0"
+			query = "SELECT account, $stream AS stream, toUInt64(value) AS rows FROM sync_state_log FINAL WHERE stream = $stream AND name = $live AND value NOT IN ('', '0')"
 		}
 		counts = append(counts, sql(query, parts{"stream": quote(s.Name), "latest": latestTable(s),
-			"live": liveTable(s)}))
+			"live": quote(stateLive)}))
 	}
 	return createViewAs("stream_counts", []column{
 		{"account", "LowCardinality(String)", "Account of the configuration (from the streams)"},
@@ -384,7 +384,7 @@ const markedMoved = "2"
 //
 // A key that begins with a time is nullable. Only then can a condition on that column use the order: the index analysis
 // does not see through an expression that replaces NULL by a value.
-func createStored(table string, s *catalog.Stream, engine, comment string) string {
+func createStored(d dialect, table string, s *catalog.Stream, engine, comment string) string {
 	if s.OrderedBy == "" {
 		return createTable(table, storedColumns(s), engine, sortingKey(s), comment)
 	}
@@ -394,11 +394,11 @@ func createStored(table string, s *catalog.Stream, engine, comment string) strin
 		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1",
 			parts{"column": column}))
 	}
+	if d.byMonth(s) {
+		engine += "\nPARTITION BY " + month(s.OrderedBy)
+	}
 	return createTableOf(table, defs, engine, sortingKey(s)+"\nSETTINGS allow_nullable_key = 1", comment)
 }
-
-// liveTable returns the name of the table that has the number of live rows of each account.
-func liveTable(s *catalog.Stream) string { return s.Name + "_live" }
 
 // keysTable returns the name of the table of the keys of a stream, or "" if _latest itself is ordered by key.
 func keysTable(s *catalog.Stream) string {

@@ -10,7 +10,7 @@ import (
 )
 
 func (x script) createDelta() string {
-	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.Stream))
+	return x.dialect.createDelta(x.names["latest"], x.names["delta"], createLatest(x.dialect, x.Stream))
 }
 
 // readAllUpTo is the number of staged rows up to which insertDelta reads all of them, with all their columns.
@@ -86,16 +86,17 @@ INNER JOIN (SELECT $key, version FROM $changes WHERE $gone) AS c ON l.$key = c.$
 func selectInParts(d dialect) string {
 	return sql(`SELECT table FROM system.parts
 WHERE active AND database = $database AND table IN ({deltas:Array(String)})
-GROUP BY table HAVING count() > 1 ORDER BY table`, parts{"database": d.runDatabase()})
+GROUP BY table HAVING count() > uniqExact(partition_id) ORDER BY table`, parts{"database": d.runDatabase()})
 }
 
 func mergeParts(delta string) string {
 	return sql("OPTIMIZE TABLE $delta FINAL", parts{"delta": delta})
 }
 
-// attachDelta publishes the delta: all of its parts become visible at once.
-func attachDelta(table, delta string) string {
-	return sql("ALTER TABLE $table ATTACH PARTITION tuple() FROM $delta", parts{"table": table, "delta": delta})
+// attachDelta publishes the delta of a stream: all of its parts become visible at once.
+func (d dialect) attachDelta(s *catalog.Stream, table, delta string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION $partitions FROM $delta",
+		parts{"table": table, "delta": delta, "partitions": d.partitions(s)})
 }
 
 // attachDerived publishes the delta of a derived table.

@@ -17,7 +17,7 @@ import (
 // derivedTables returns those of a stream, in the order in which they are filled and attached.
 func derivedTables(s *catalog.Stream) (tables []derived) {
 	if s.OrderedBy != "" {
-		tables = append(tables, keysOf(s), liveOf(s))
+		tables = append(tables, keysOf(s))
 	}
 	if s.NamesPayouts() {
 		tables = append(tables, decisions())
@@ -26,8 +26,7 @@ func derivedTables(s *catalog.Stream) (tables []derived) {
 		tables = append(tables, namedBy(s))
 	}
 	if s.NamesPayouts() {
-		tables = append(tables, salesTable().derived, saleRetailersTable().derived, payoutTransactionsTable().derived,
-			payoutMovesTable().derived, payoutSumsTable().derived)
+		tables = append(tables, payoutTransactionsTable().derived, payoutMovesTable().derived, payoutSumsTable().derived)
 	}
 	if s.Child != nil {
 		tables = append(tables, priceChangesTable(s).derived)
@@ -67,12 +66,7 @@ func (w *Writer) prepareDerived(ctx context.Context, c Changes, args []any) erro
 		return w.pool.fillNew(ctx, []string{delta}, w.derivedSteps(t, delta, c.First, own), args...)
 	}
 	if c.allNew() {
-		long := func(t derived) bool { return t.longest }
-		tables := slices.DeleteFunc(slices.Clone(w.filled), long)
-		if i := slices.IndexFunc(w.filled, long); i >= 0 { // first: at the end, one processor would wait for it
-			tables = slices.Insert(tables, 0, w.filled[i])
-		}
-		return sideBySide(ctx, tables, fill)
+		return sideBySide(ctx, w.filled, fill)
 	}
 	for _, t := range w.filled {
 		if err := fill(ctx, t); err != nil {
@@ -165,10 +159,6 @@ func (w *Writer) derivedSteps(t derived, delta string, first bool, settings clic
 	for _, statement := range t.fill(w.script, delta, first) {
 		steps = append(steps, step{statement: statement, settings: settings})
 	}
-	if t.lacking != nil && !first {
-		when, statement := t.lacking(w.script, delta)
-		steps = append(steps, step{statement: statement, settings: settings, when: when, ran: &w.lacked})
-	}
 	return steps
 }
 
@@ -180,8 +170,8 @@ func derivedNames(s *catalog.Stream) (names []string) {
 	return names
 }
 
-// A stream that is ordered by a time has two more derived tables, so that the cost of a run depends on what it changes.
-// One has the stream's keys, with what a comparison needs of each row. The other has the number of its live rows.
+// A stream that is ordered by a time has a table of its keys, with what a comparison needs of each row, so that the cost
+// of a run depends on what it changes.
 
 // keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
 // keys all over it.
@@ -220,38 +210,4 @@ func updatedAhead(s *catalog.Stream) string {
 	}
 	return sql("ifNull(greatest(toUnixTimestamp64Milli($updated), 0) - $time, 0)",
 		parts{"updated": s.Fields[i].Column, "time": upstreamTime})
-}
-
-// liveOf returns the table of the number of live rows of each account.
-func liveOf(s *catalog.Stream) derived {
-	columns := []column{accountColumn,
-		{"live", "Int64", "Rows that are not deleted [count]"},
-		{"version", "UInt64", "The highest wins"}}
-	return derived{
-		table: liveTable(s),
-		create: createTable(liveTable(s), columns, "ReplacingMergeTree(version)", "account",
-			"Storage beside "+latestTable(s)+": how many rows readers see"),
-		fill: func(x script, delta string, _ bool) []string {
-			return []string{x.render(`INSERT INTO $into (account, live, version)
-SELECT {account:String},
-    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM $delta) - (SELECT toInt64(countIf($live_before)) FROM $changes),
-    max(version) + 1
-FROM $live FINAL
-WHERE account = {account:String}`, parts{"into": delta, "live_before": isLive, "live": liveTable(s)})}
-		},
-		rebuild: func(x script, into string) []string {
-			return []string{x.render(`INSERT INTO $into (account, live, version)
-SELECT account, count(), 1
-FROM $latest FINAL
-WHERE account = {account:String} AND _deleted = 0
-GROUP BY account`, parts{"into": into})}
-		},
-		touched: func(_ script, c Changes) []string {
-			if c.Inserted+c.Deleted == 0 {
-				return nil
-			}
-			return []string{"count()"}
-		},
-		nothing: "live = 0",
-	}
 }

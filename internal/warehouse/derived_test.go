@@ -208,16 +208,15 @@ func TestRebuild(t *testing.T) {
 	for _, table := range all {
 		must(t, w.exec(t.Context(), "TRUNCATE TABLE "+table))
 	}
-	wantRows(t, w, "SELECT count() FROM daily_sales", "0")
+	wantRows(t, w, "SELECT count() FROM payout_transactions", "0")
 	must(t, w.RebuildDerived(t.Context(), id))
 	if enginetest.Wide() {
 		compareReferences(t, w, "filled")
 		check("filled")
 	}
 	for _, statement := range []string{
-		"INSERT INTO sales_latest SELECT * REPLACE (7 AS sales, version + 1000000000000 AS version) FROM sales_latest FINAL LIMIT 1",
-		"INSERT INTO sales_latest SELECT * REPLACE ('XTS' AS currency_code) FROM sales_latest FINAL LIMIT 2",
-		"INSERT INTO sale_retailers_latest SELECT * REPLACE ('another' AS logo, version + 1 AS version) FROM sale_retailers_latest FINAL LIMIT 1",
+		"INSERT INTO payout_sums_latest SELECT * REPLACE (7 AS stamped_n, version + 1000000000000 AS version) FROM payout_sums_latest FINAL LIMIT 1",
+		"INSERT INTO payout_sums_latest SELECT * REPLACE ('XTS' AS currency_code) FROM payout_sums_latest FINAL LIMIT 2",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE ('' AS state, version + 1 AS version) FROM payout_transactions_latest FINAL LIMIT 1",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE (77 AS payout_id) FROM payout_transactions_latest FINAL LIMIT 1",
 		"INSERT INTO payout_transactions_latest SELECT * REPLACE (NULL AS stamped_cashback, version + 1 AS version) FROM payout_transactions_latest FINAL WHERE stamped_cashback > 0 LIMIT 1",
@@ -225,8 +224,7 @@ func TestRebuild(t *testing.T) {
 		must(t, w.exec(t.Context(), statement))
 	}
 	wrong, err := w.CheckDerived(t.Context(), id)
-	if err != nil || !slices.Contains(wrong, "sales_latest") || !slices.Contains(wrong, "sale_retailers_latest") ||
-		!slices.Contains(wrong, "payout_transactions_latest") {
+	if err != nil || !slices.Contains(wrong, "payout_sums_latest") || !slices.Contains(wrong, "payout_transactions_latest") {
 		t.Errorf("what is wrong is not found: %v %v", wrong, err)
 	}
 	must(t, w.RebuildDerived(t.Context(), id))

@@ -183,7 +183,6 @@ func (dialect) mergeSettings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"join_use_nulls": 0, // the merge recognises a missing side by its default value
 		"final":          0, "transform_null_in": 0, "any_join_distinct_right_table_keys": 0, "session_timezone": "UTC",
-		"do_not_merge_across_partitions_select_final": 0,
 	}
 }
 
@@ -200,7 +199,7 @@ func joinSettings(rows uint64) clickhouse.Settings {
 // deltaSettings write up to a million rows of a delta as one block, in no more than 512 MiB of memory. One block is one
 // part, which need not be merged (singlePart): that would cost as much again as writing the delta.
 var deltaSettings = clickhouse.Settings{"min_insert_block_size_rows": blockRows,
-	"min_insert_block_size_bytes": 512 << 20}
+	"min_insert_block_size_bytes": 512 << 20, "max_partitions_per_insert_block": 0}
 
 // uniqueKeySettings returns the settings for a delta that gets each key only once, and about as many rows as the run
 // writes. That each key is there once is counted (countPrepared).

@@ -77,7 +77,7 @@ var within = []string{
 	"createLocal", "grantsOf", "grantsOnTables", "createTable", "createViewAs", "createStagingTable", "currentRows",
 	"stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwanted", "create",
-	"changedSince", "changedBefore", "irregular", "irregularMember", "sumsOf", "changedRows", "countPayoutMoves",
+	"changedSince", "changedBefore", "irregular", "irregularMember", "sumsOf", "countPayoutMoves",
 	"payoutSumsTable", "unsettledThreeWay", "renameStaging", "exchangeTables", "replicasOfShard",
 }
 

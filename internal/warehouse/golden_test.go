@@ -131,7 +131,7 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 // ofSchema renders what makes and changes the tables and views of a stream.
 func ofSchema(d dialect, s *catalog.Stream) []statement {
 	all := []statement{
-		{"createLatest", d.lasting(createLatest(s))}, {"createStaging", createStaging(d, s)},
+		{"createLatest", d.lasting(createLatest(d, s))}, {"createStaging", createStaging(d, s)},
 		{"createView", d.lasting(createView(s))}, {"rehash", d.staging(rehash(s))},
 	}
 	old := stored{columns: map[string]map[string]string{}, hashes: map[string]string{}}
@@ -142,7 +142,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 		all = append(all, statement{fmt.Sprintf("hashStatements %d", i+2), text}) // with updateHashes and forgetDerived
 	}
 	if s.History {
-		all = append(all, statement{"createVersions", d.lasting(createVersions(s))},
+		all = append(all, statement{"createVersions", d.lasting(createVersions(d, s))},
 			statement{"createHistory", d.lasting(createHistory(s))}, statement{"createAsOf", d.lasting(createAsOf(s))})
 	}
 	for _, column := range s.LookedUpBy {
@@ -168,7 +168,7 @@ func ofSchema(d dialect, s *catalog.Stream) []statement {
 	return all
 }
 
-// ofDerived renders what is done for the derived tables of a stream: keysOf, liveOf, createDecisions with
+// ofDerived renders what is done for the derived tables of a stream: keysOf, createDecisions with
 // insertDecisions and insertAllDecisions, namedBy with insertNamed and insertNamedOnce, saleSums and retailerSums with
 // changedRetailers and lostRetailers, stampedRows with changedMembers and wholeMembers, payoutMovesTable, memberSums,
 // priceChanges with moving and changedPrices. They share inserted, insertAll, changedSums and wholeSums.
@@ -189,11 +189,6 @@ func ofDerived(d dialect, x script) []statement {
 		}
 		if t.touched != nil {
 			add("touched", x.countTouched(t.touched(x, Changes{Inserted: 1})))
-		}
-		if t.lacking != nil {
-			when, text := t.lacking(x, delta)
-			add("lacking, when", when)
-			add("lacking", text)
 		}
 		for _, text := range t.rebuild(x, delta) {
 			add("rebuild", text)
@@ -232,8 +227,12 @@ func ofPublication(d dialect, x script) []statement {
 		add("insertChildDelta, keys staged twice", x.insertChildDelta(Changes{Staged: 2, Distinct: 1}))
 	}
 	for _, t := range attached {
-		add("attachDelta "+t.delta+" to "+t.table, attachDelta(t.table, t.delta))
+		add("attachDelta "+t.delta+" to "+t.table, d.attachDelta(x.Stream, t.table, t.delta))
 		add("countOfRun in "+t.table, countOfRun(t.table))
+		if d.byMonth(x.Stream) {
+			add("selectMonths of "+t.table, selectMonths(t))
+			add("attachMonth of "+t.table, attachMonth(t, "202601"))
+		}
 	}
 	add("selectParts", selectParts(d))
 	w := &Writer{pool: &pool{dialect: d}, Run: x.Run, script: x, filled: derivedTables(x.Stream)}
@@ -280,9 +279,11 @@ func ofAll() []statement {
 		{"selectTold", selectTold}, {"selectWaiting", selectWaiting}, {"selectNotifications", selectNotifications},
 		{"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
-		{"selectVersion", selectVersion}, {"selectTime", selectTime}, {"selectInParts", selectInParts(dialect{})},
+		{"selectVersion", selectVersion}, {"selectTime", selectTime},
+		{"selectToFold, of what is unfolded", selectToFold}, {"foldMonth", foldMonth("transactions_latest", "202601")},
+		{"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)},
-		{"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted},
+		{"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"countInterrupted", countInterrupted},
 		{"selectOutcome", selectOutcome},
 		{"selectAliveRuns by row", selectAliveRuns[0]}, {"selectAliveRuns by state", selectAliveRuns[1]},
 		{"selectStagedRuns", selectStagedRuns(dialect{})},

@@ -15,7 +15,7 @@ func TestRecoverAll(t *testing.T) {
 	w, clock := openSkewed(t)
 	r, in := prepared(t, w, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
 	must(t, w.saveJSON(t.Context(), r, intentName(r.ID), in))
-	must(t, w.exec(t.Context(), attachDelta("coupons_versions", r.delta()))) // it died between the two attachments
+	must(t, w.exec(t.Context(), w.dialect.attachDelta(r.Stream, "coupons_versions", r.delta()))) // it died between the two attachments
 	l, err := w.Acquire(t.Context(), r)
 	must(t, err)
 	if recovered, err := w.RecoverAll(t.Context()); err != nil || len(recovered) > 0 {

@@ -96,9 +96,9 @@ func wantedTables(d dialect) (statements []string) {
 
 // createTables returns the statements that make the tables of a stream.
 func createTables(d dialect, s *catalog.Stream) []string {
-	statements := []string{d.lasting(createLatest(s)), createStaging(d, s)}
+	statements := []string{d.lasting(createLatest(d, s)), createStaging(d, s)}
 	if s.History {
-		statements = append(statements, d.lasting(createVersions(s)))
+		statements = append(statements, d.lasting(createVersions(d, s)))
 	}
 	for _, t := range derivedTables(s) {
 		statements = append(statements, d.lasting(t.create))

@@ -104,7 +104,7 @@ func TestHalfPublishedByHand(t *testing.T) {
 					t.Fatal(err)
 				}
 				attach := func(table string) {
-					statement := attachDelta(table, r.delta())
+					statement := w.dialect.attachDelta(r.Stream, table, r.delta())
 					if slices.Contains(derivedNames(r.Stream), table) {
 						statement = attachDerived(table, r.derivedDelta(table), r.Account)
 					}

@@ -86,20 +86,40 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
-// derived tables of the stream are wrong, and are computed again.
+// derived tables of the stream may be wrong as well, and are computed again.
 func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
 	if w.Stream.OrderedBy == "" {
 		return nil
 	}
-	var kept uint64
-	if err := w.pool.conn.QueryRow(ctx, w.script.countLive(false), named("account", w.Account)).Scan(&kept); err != nil ||
-		kept == exact {
+	kept, err := w.live(ctx, false)
+	if err != nil || kept == exact {
 		return err
 	}
 	w.pool.log.Warn("the stored number of rows was wrong: counting again", "account", w.Account,
 		"stream", w.Stream.Name,
 		"kept", kept, "rows", exact)
-	return w.rebuildDerived(ctx)
+	if err := w.rebuildDerived(ctx); err != nil {
+		return err
+	}
+	return w.save(ctx, stateRow{stateLive, fmt.Sprint(exact), 0})
+}
+
+// live returns the number of rows that readers see: the one that is kept, or the exact one.
+func (w *Writer) live(ctx context.Context, exact bool) (n uint64, err error) {
+	err = w.pool.conn.QueryRow(ctx, w.script.countLive(exact), named("account", w.Account)).Scan(&n)
+	return n, err
+}
+
+// recountLive counts the rows that readers see, and keeps the number.
+func (w *Writer) recountLive(ctx context.Context) error {
+	if w.Stream.OrderedBy == "" {
+		return nil
+	}
+	n, err := w.live(ctx, true)
+	if err != nil {
+		return fmt.Errorf("counting the rows of %s of account %s: %w", w.Stream.Name, w.Account, err)
+	}
+	return w.save(ctx, stateRow{stateLive, fmt.Sprint(n), 0})
 }
 
 // count reads how many rows the plan changes in which way.
@@ -228,7 +248,7 @@ func (w *Writer) prepare(ctx context.Context, c Changes, mergedAt time.Time) err
 // inOnePart reports whether each delta is filled by one insert of a few rows, and so has one part. If one has more,
 // countPrepared finds it while it counts.
 func (w *Writer) inOnePart(c Changes) bool {
-	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0) && !w.lacked
+	return w.few(c) && c.Moved == 0 && (c.Deleted == 0 || c.Inserted+c.Updated == 0)
 }
 
 // prepared returns the names of the tables that Prepare may make.
@@ -327,7 +347,7 @@ func (w *Writer) singlePart(ctx context.Context, delta string) error {
 func (w *Writer) deltas(c Changes) (all []delta) {
 	x, d := w.script, w.pool.dialect
 	if c.Any() {
-		key := sortedBy(createLatest(x.Stream))
+		key := sortedBy(createLatest(x.dialect, x.Stream))
 		all = append(all, delta{x.names["latest"], x.names["delta"], key})
 		if c.Moved > 0 {
 			all = append(all, delta{movesOf(x.Stream), x.names["moves"], key})

@@ -111,7 +111,7 @@ func (p publication) finish(ctx context.Context) error {
 	if err := p.saveRow(ctx); err != nil {
 		return err
 	}
-	if err := p.lease.save(ctx, append(p.intent.states(p.ID), p.derivedState()...)...); err != nil {
+	if err := p.lease.save(ctx, slices.Concat(p.intent.states(p.ID), p.intent.live(p.Stream), p.derivedState())...); err != nil {
 		return err
 	}
 	if err := p.Discard(ctx); err != nil {
@@ -162,12 +162,12 @@ func (p publication) attachAll(ctx context.Context) error {
 }
 
 // attach attaches a delta, unless an earlier attempt has attached all of it. Only if there may have been such an
-// attempt does it look for the rows in the whole table. Readers see the parts of one statement at once, but a process
-// that is killed may leave only some of them attached. Then all are attached again. That changes nothing for the rows
-// that are there, since equal versions are one. The delta outlives the intent, so a missing delta is errDeltaGone and
-// never taken for an empty one.
+// attempt does it look for the rows in the whole table. Readers see the parts of one statement at once, but a server
+// that is killed may come back with only some of them. Then those that are missing are attached: partition by partition
+// if the table has several, else all parts again, which changes nothing for the rows that are there, since equal
+// versions are one. The delta outlives the intent, so a missing delta is errDeltaGone and never taken for an empty one.
 func (p publication) attach(ctx context.Context, t target) error {
-	statement := attachDelta(t.table, t.delta)
+	statement := p.pool.dialect.attachDelta(p.Stream, t.table, t.delta)
 	if t.key != "" { // the rows replace equal ones, so attaching them again changes nothing
 		statement = attachDerived(t.table, t.delta, p.Account)
 		return p.pool.retry(ctx, statement, func() error {
@@ -185,10 +185,38 @@ func (p publication) attach(ctx context.Context, t target) error {
 			if missing, err := p.isMissing(ctx, t); !missing || err != nil {
 				return err
 			}
+			if p.pool.dialect.byMonth(p.Stream) {
+				return p.attachMissing(ctx, t)
+			}
 		}
 		p.begun = true
 		return goneDelta(p.pool.conn.Exec(p.pool.write(ctx), statement))
 	})
+}
+
+// attachMissing attaches the months of a delta that the table lacks. If it has none of them, they are attached at once.
+func (p publication) attachMissing(ctx context.Context, t target) error {
+	type month struct {
+		id      string
+		missing bool
+	}
+	rows, err := p.pool.conn.Query(ctx, selectMonths(t), named("account", p.Account), named("run", p.ID.String()))
+	months, err := scanned(rows, err, func(m *month) []any { return []any{&m.id, &m.missing} })
+	if err != nil {
+		return goneDelta(fmt.Errorf("looking which months were published: %w", err))
+	}
+	if !slices.ContainsFunc(months, func(m month) bool { return !m.missing }) {
+		return goneDelta(p.pool.conn.Exec(p.pool.write(ctx), p.pool.dialect.attachDelta(p.Stream, t.table, t.delta)))
+	}
+	for _, m := range months {
+		if !m.missing {
+			continue
+		}
+		if err := p.pool.conn.Exec(p.pool.write(ctx), attachMonth(t, m.id)); err != nil {
+			return goneDelta(err)
+		}
+	}
+	return nil
 }
 
 // stillHeld returns an error if another worker has taken the stream over while an attachment waited or was tried again.

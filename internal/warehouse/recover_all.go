@@ -25,6 +25,25 @@ func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err err
 	return recovered, errors.Join(errs...)
 }
 
+// FinishInterrupted does the same for a command that only reads, if the schema is that of this binary. An engine that was
+// killed may come back with a part of what a run had begun to publish, and nobody else would finish it before the
+// command reads.
+func (w *Warehouse) FinishInterrupted(ctx context.Context) error {
+	var open uint64
+	for _, shard := range w.each() {
+		var here uint64
+		if err := shard.conn.QueryRow(ctx, countInterrupted).Scan(&here); err != nil && !IsMissing(err) {
+			return fmt.Errorf("looking for runs that were interrupted: %w", err)
+		}
+		open += here
+	}
+	if open == 0 || w.CheckSchema(ctx) != nil { // whoever reads says what is wrong with the schema
+		return nil
+	}
+	_, err := w.RecoverAll(ctx)
+	return err
+}
+
 func (w *Warehouse) recoverAll(ctx context.Context) (recovered []Intent, err error) {
 	rows, err := w.conn.Query(ctx, selectInterrupted)
 	open, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
@@ -97,6 +116,9 @@ func (w *Warehouse) RebuildDerived(ctx context.Context, id StreamID) error {
 			return err
 		}
 		if err := w.rebuildDerived(ctx); err != nil {
+			return err
+		}
+		if err := w.recountLive(ctx); err != nil {
 			return err
 		}
 		return w.save(ctx, stateRow{stateDerived, strings.Join(derivedNames(w.Stream), " "), 0})

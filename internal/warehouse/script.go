@@ -59,9 +59,6 @@ var (
 	isMoved   = isWritten + " AND moved"
 )
 
-// isLive is the condition on that column for the rows that readers see before the run.
-var isLive = fmt.Sprintf("change IN (%d, %d)", changeUpdate, changeDelete)
-
 // readPart masks the time of reading in a version.
 const readPart = "toUInt128(18446744073709551615)"
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
 )
 
 // ServiceClock is what is known of the clock of the service that a stream is read from.
@@ -287,6 +289,9 @@ func deleteCleared(account, stream string, names []string, cleared bool) string 
 var selectInterrupted = sql("SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, $intent) ORDER BY account, stream",
 	parts{"intent": quote(stateIntent + ":")})
 
+// countInterrupted counts them.
+var countInterrupted = "SELECT count() FROM (" + selectInterrupted + ")"
+
 // selectOutcome, like all statements of the program about runs, reads the log of runs, and not its view: to plan a view
 // of 26 columns takes longer than to read it.
 const selectOutcome = `SELECT outcome FROM sync_runs_log FINAL
@@ -352,6 +357,16 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 		states = append(states, stateRow{name, value, 0})
 	}
 	return states
+}
+
+// live returns the number of rows that readers see when the run is published, for streams that keep it. Rows that no
+// list has are inserted as deleted ones.
+func (in Intent) live(s *catalog.Stream) []stateRow {
+	c := in.Record.Changes
+	if s.OrderedBy == "" || c.Unlisted || !c.Any() {
+		return nil
+	}
+	return []stateRow{{stateLive, fmt.Sprint(c.Live + c.Inserted - c.Deleted), 0}}
 }
 
 // backfillLife is how long the state of an interrupted backfill is kept, with what it had staged, so that the same

@@ -74,8 +74,6 @@ func (p *pool) exec(ctx context.Context, statement string, args ...any) error {
 type step struct {
 	statement string
 	settings  clickhouse.Settings
-	when      string // a query that counts; if the count is 0, the statement is left out
-	ran       *bool  // becomes true if the statement is run
 }
 
 // execAll runs statements that can only be repeated together (warehouse-7): those that make a table again and fill
@@ -100,23 +98,12 @@ func (p *pool) fillNew(ctx context.Context, tables []string, steps []step, args 
 		}
 		tried = true
 		for _, s := range steps {
-			if err := p.runStep(ctx, s, args); err != nil {
+			if err := p.conn.Exec(p.write(ctx, s.settings), s.statement, args...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-func (p *pool) runStep(ctx context.Context, s step, args []any) error {
-	if s.when != "" {
-		var n uint64
-		if err := p.conn.QueryRow(ctx, s.when, args...).Scan(&n); err != nil || n == 0 {
-			return err
-		}
-		*s.ran = true
-	}
-	return p.conn.Exec(p.write(ctx, s.settings), s.statement, args...)
 }
 
 // dropDelta drops tables that exist only for a run, before they are made.

@@ -133,6 +133,7 @@ const (
 	stateCheckpoint = "checkpoint"
 	stateIntent     = "intent" // followed by the run's ID: two workers at once each have their own
 	stateLease      = "lease"
+	stateLive       = "live"    // how many rows readers see, of a stream that is ordered by a time
 	stateDerived    = "derived" // the derived tables that are up to date with the last publication
 )
 
@@ -182,7 +183,6 @@ type Writer struct {
 	Run
 	script script
 	filled []derived // the derived tables of which Prepare has made a delta
-	lacked bool      // one of these deltas was filled by a second insert
 }
 
 // Writer writes for a run of a stream whose lease the caller holds.

@@ -1,6 +1,5 @@
 -- What is known of each retailer, from whatever names it. A service that sends identifiers which are no UUIDs leaves
--- retailer_id NULL: then the name tells retailers apart, so that none is lost. What sales say of them is kept by each run
--- (saleRetailersTable in internal/warehouse). The last sale is found by its number of milliseconds: of times before 1970,
+-- retailer_id NULL: then the name tells retailers apart, so that none is lost. The last sale is found by its number of milliseconds: of times before 1970,
 -- max may be compiled to the wrong one.
 
 CREATE OR REPLACE VIEW retailers
@@ -44,8 +43,10 @@ FROM
         0, 0, countIf(_deleted = 0), 0, NULL, max(synced_at)
     FROM cashback_offers_latest AS o FINAL GROUP BY account, retailer_id, named
     UNION ALL
-    SELECT account, retailer_id, toString(retailer_name) AS named, last_version, '', 0, t.logo, t.logo_version, 0, 0, 0, toUInt64(t.sales), t.last_sold_at, t.newest
-    FROM sale_retailers_latest AS t FINAL WHERE t.sales != 0
+    SELECT account, retailer_id, toString(retailer_name) AS named, max(_version), '', 0,
+        argMaxIf(retailer_logo, _version, retailer_logo != ''), maxIf(_version, retailer_logo != ''),
+        0, 0, 0, count(), fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC'), max(synced_at)
+    FROM transactions_latest FINAL WHERE _deleted = 0 GROUP BY account, retailer_id, named
 )
 GROUP BY account, retailer_id, if(isNull(retailer_id), named, '')
 $own_settings

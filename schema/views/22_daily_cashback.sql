@@ -1,7 +1,5 @@
--- Sales by day. Amounts stand beside their currency and are never added up over two. Each run keeps the storage in step
--- (salesTable in internal/warehouse). Days that are known stand apart in it, so that a condition on the day reads them alone.
--- The setting lets conditions on the columns of its key (all but the sums) choose rows before FINAL puts them together:
--- it takes only such conditions, and the rows that replace each other are equal in these columns.
+-- Sales by day. Amounts stand beside their currency and are never added up over two. The view groups the rows as they are
+-- read: whoever asks for sums over months or statuses alone gets them in less time from the view transactions.
 
 CREATE OR REPLACE VIEW daily_sales
 (
@@ -18,17 +16,13 @@ CREATE OR REPLACE VIEW daily_sales
     paid_transactions UInt64 COMMENT 'Those of them that a payout includes and that are not declined [count] (from transactions.payout_id, status)',
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
-AS SELECT account, toNullable(s.day) AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
-    toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
-FROM sales_latest AS s FINAL
-WHERE dated = 1 AND s.sales != 0
-SETTINGS optimize_move_to_prewhere_if_final = 1
-UNION ALL
-SELECT account, CAST(NULL, 'Nullable(Date32)') AS day, currency_code, if(identified, s.retailer_id, NULL) AS retailer_id, retailer_name, country, status,
-    toUInt64(s.sales) AS transactions, order_value, cashback, toUInt64(s.paid_transactions) AS paid_transactions, paid_cashback
-FROM sales_latest AS s FINAL
-WHERE dated = 0 AND s.sales != 0
-SETTINGS optimize_move_to_prewhere_if_final = 1
+AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retailer_name, country, status,
+    count() AS transactions, sum(toDecimal128(ifNull(t.order_value, 0), 4)) AS order_value, sum(toDecimal128(ifNull(t.cashback, 0), 4)) AS cashback,
+    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions,
+    sumIf(toDecimal128(ifNull(t.cashback, 0), 4), payout_id IS NOT NULL AND status != 'DECLINED') AS paid_cashback
+FROM transactions_latest AS t FINAL
+WHERE _deleted = 0
+GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
 
 CREATE OR REPLACE VIEW daily_cashback
@@ -43,8 +37,11 @@ CREATE OR REPLACE VIEW daily_cashback
     paid_transactions UInt64 COMMENT 'Those of them that a payout includes and that are not declined [count] (from transactions.payout_id, status)',
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
-AS SELECT account, day, currency_code, status, sum(s.transactions) AS transactions, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback,
-    sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
-FROM daily_sales AS s
+AS SELECT account, toDate32(sold_at) AS day, currency_code, status,
+    count() AS transactions, sum(toDecimal128(ifNull(t.order_value, 0), 4)) AS order_value, sum(toDecimal128(ifNull(t.cashback, 0), 4)) AS cashback,
+    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions,
+    sumIf(toDecimal128(ifNull(t.cashback, 0), 4), payout_id IS NOT NULL AND status != 'DECLINED') AS paid_cashback
+FROM transactions_latest AS t FINAL
+WHERE _deleted = 0
 GROUP BY account, day, currency_code, status
 COMMENT 'Sales and cashback by account, day of sale, currency and status as of now';

@@ -768,19 +768,6 @@ SETTINGS replicated_deduplication_window = 0, index_granularity = 512
 COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
 
 -- streams 14
-CREATE TABLE IF NOT EXISTS transactions_live
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    live Int64 COMMENT 'Rows that are not deleted [count]',
-    version UInt64 COMMENT 'The highest wins'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY account
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Storage beside transactions_latest: how many rows readers see';
-
--- streams 15
 CREATE TABLE IF NOT EXISTS transactions_decided
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -800,7 +787,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
 
--- streams 16
+-- streams 15
 CREATE TABLE IF NOT EXISTS transactions_named
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -816,55 +803,7 @@ ORDER BY (account, stream, key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Which records of other streams are named by transactions, in any of their versions';
 
--- streams 17
-CREATE TABLE IF NOT EXISTS sales_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    dated UInt8 COMMENT '1 when the day of the sale is known',
-    day Date32 COMMENT 'Day of the sale [UTC]',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    identified UInt8 COMMENT '1 when the retailer has an identifier',
-    retailer_id UUID COMMENT 'Retailer',
-    country LowCardinality(String) COMMENT 'Country code',
-    status LowCardinality(String) COMMENT 'Status as of now',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
-    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
-COMMENT 'Storage behind the views daily_sales and daily_cashback';
-
--- streams 18
-CREATE TABLE IF NOT EXISTS sale_retailers_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    retailer_id Nullable(UUID) COMMENT 'Retailer',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
-    last_version UInt128 COMMENT 'The highest version of a sale',
-    logo String COMMENT 'Logo URL of the newest sale that has one',
-    logo_version UInt128 COMMENT 'Version of that sale',
-    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
-    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view retailers: what sales say of them';
-
--- streams 19
+-- streams 16
 CREATE TABLE IF NOT EXISTS payout_transactions_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -897,7 +836,7 @@ ORDER BY (account, payout_id, id)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view payout_transactions';
 
--- streams 20
+-- streams 17
 CREATE TABLE IF NOT EXISTS payout_moves_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -912,7 +851,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Which payouts the transactions carried that do not carry one alone';
 
--- streams 21
+-- streams 18
 CREATE TABLE IF NOT EXISTS payout_sums_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -938,7 +877,7 @@ ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, no
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view payout_sums';
 
--- streams 22
+-- streams 19
 CREATE TABLE IF NOT EXISTS payouts_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -970,7 +909,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts';
 
--- streams 23
+-- streams 20
 CREATE TABLE IF NOT EXISTS payouts_staging
 (
     run_id UUID,
@@ -1003,7 +942,7 @@ ORDER BY (run_id, id)
 SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 24
+-- streams 21
 CREATE TABLE IF NOT EXISTS payouts_versions
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1035,7 +974,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts_history';
 
--- streams 25
+-- streams 22
 CREATE TABLE IF NOT EXISTS products_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1072,7 +1011,7 @@ ORDER BY (account, product_key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
--- streams 26
+-- streams 23
 CREATE TABLE IF NOT EXISTS products_staging
 (
     run_id UUID,
@@ -1111,7 +1050,7 @@ ORDER BY (run_id, product_key)
 SETTINGS replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 27
+-- streams 24
 CREATE TABLE IF NOT EXISTS product_price_changes_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1132,7 +1071,7 @@ ORDER BY (account, day, product_key)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view product_price_changes';
 
--- streams 28
+-- streams 25
 CREATE TABLE IF NOT EXISTS product_prices_latest
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1150,7 +1089,7 @@ ORDER BY (account, product_key, day)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view product_prices';
 
--- streams 29
+-- streams 26
 CREATE TABLE IF NOT EXISTS product_prices_hashes
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1420,19 +1359,6 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 512
 COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
 
--- create transactions_live
-CREATE TABLE IF NOT EXISTS transactions_live
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    live Int64 COMMENT 'Rows that are not deleted [count]',
-    version UInt64 COMMENT 'The highest wins'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY account
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Storage beside transactions_latest: how many rows readers see';
-
 -- create transactions_decided
 CREATE TABLE IF NOT EXISTS transactions_decided
 (
@@ -1468,54 +1394,6 @@ PARTITION BY account
 ORDER BY (account, stream, key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Which records of other streams are named by transactions, in any of their versions';
-
--- create sales_latest
-CREATE TABLE IF NOT EXISTS sales_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    dated UInt8 COMMENT '1 when the day of the sale is known',
-    day Date32 COMMENT 'Day of the sale [UTC]',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    identified UInt8 COMMENT '1 when the retailer has an identifier',
-    retailer_id UUID COMMENT 'Retailer',
-    country LowCardinality(String) COMMENT 'Country code',
-    status LowCardinality(String) COMMENT 'Status as of now',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
-    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
-COMMENT 'Storage behind the views daily_sales and daily_cashback';
-
--- create sale_retailers_latest
-CREATE TABLE IF NOT EXISTS sale_retailers_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    retailer_id Nullable(UUID) COMMENT 'Retailer',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
-    last_version UInt128 COMMENT 'The highest version of a sale',
-    logo String COMMENT 'Logo URL of the newest sale that has one',
-    logo_version UInt128 COMMENT 'Version of that sale',
-    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
-    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view retailers: what sales say of them';
 
 -- create payout_transactions_latest
 CREATE TABLE IF NOT EXISTS payout_transactions_latest
@@ -1590,3 +1468,12 @@ PARTITION BY account
 ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, now_status)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view payout_sums';
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- attachDelta transactions_moves_0000000000004000800000000000a11e to transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_moves_0000000000004000800000000000a11e;
+
+-- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_versions
+ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;

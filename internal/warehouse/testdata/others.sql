@@ -60,32 +60,26 @@ UNION ALL SELECT 'product_prices_hashes' AS table, count() AS rows, toUInt64(row
 FROM (SELECT tuple(account, product_key) AS this, lagInFrame(this) OVER (ORDER BY account, product_key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM product_prices_hashes_delta_0000000000004000800000000000a11e);
 
 -- Writer.countDeltas
-SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts
 FROM
 (
-SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part FROM transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, toString(tuple(account)) AS key, _part AS part FROM transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part FROM transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, toString(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS key, _part AS part FROM sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, toString(tuple(account, retailer_name, retailer_id)) AS key, _part AS part FROM sale_retailers_latest_delta_0000000000004000800000000000a11e
+SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part, _partition_id AS partition FROM transactions_named_delta_0000000000004000800000000000a11e
 )
 GROUP BY table;
 
 -- Writer.countDeltas
-SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts
 FROM
 (
-SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part FROM transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, toString(tuple(account)) AS key, _part AS part FROM transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part FROM transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, toString(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS key, _part AS part FROM sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, toString(tuple(account, retailer_name, retailer_id)) AS key, _part AS part FROM sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part FROM payout_sums_latest_delta_0000000000004000800000000000a11e
+SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part, _partition_id AS partition FROM transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part, _partition_id AS partition FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part, _partition_id AS partition FROM payout_sums_latest_delta_0000000000004000800000000000a11e
 )
 GROUP BY table;
 
@@ -105,19 +99,7 @@ DROP TABLE IF EXISTS products_delta_0000000000004000800000000000a11e, product_pr
 DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e, promotions_changes_0000000000004000800000000000a11e SYNC;
 
 -- Writer.drop
-DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e, transactions_changes_0000000000004000800000000000a11e SYNC;
-
--- Writer.singlePart
-OPTIMIZE TABLE sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL;
-
--- Writer.touched
-SELECT count(),
-    countIf(sign = -1),
-    countIf(payout_id IS NOT NULL),
-    countIf(sign = -1 AND payout_id IS NOT NULL AND (id, assumeNotNull(payout_id)) NOT IN
-        (SELECT id, assumeNotNull(payout_id) FROM transactions_changed_0000000000004000800000000000a11e WHERE sign = 1 AND payout_id IS NOT NULL)),
-    (SELECT count() FROM payout_moves_latest FINAL WHERE account = {account:String} AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e))
-FROM transactions_changed_0000000000004000800000000000a11e;
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e, transactions_changes_0000000000004000800000000000a11e SYNC;
 
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;

@@ -788,10 +788,10 @@ SELECT 'promotions_latest' AS table, count() AS rows, toUInt64(rows - countIf(th
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM promotions_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts
 FROM
 (
-SELECT 'promotions_latest' AS table, toString(tuple(account, id)) AS key, _part AS part FROM promotions_delta_0000000000004000800000000000a11e
+SELECT 'promotions_latest' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM promotions_delta_0000000000004000800000000000a11e
 )
 GROUP BY table;
 

@@ -844,19 +844,6 @@ SETTINGS replicated_deduplication_window = 0, index_granularity = 512
 COMMENT 'Storage beside transactions_latest: what a run compares its rows with';
 
 -- streams 14
-CREATE TABLE IF NOT EXISTS transactions_live ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    live Int64 COMMENT 'Rows that are not deleted [count]',
-    version UInt64 COMMENT 'The highest wins'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_live', '{replica}', version)
-PARTITION BY account
-ORDER BY account
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Storage beside transactions_latest: how many rows readers see';
-
--- streams 15
 CREATE TABLE IF NOT EXISTS transactions_decided ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -876,7 +863,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'The storage behind transaction_decisions: what would have to be computed from all versions';
 
--- streams 16
+-- streams 15
 CREATE TABLE IF NOT EXISTS transactions_named ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
@@ -892,55 +879,7 @@ ORDER BY (account, stream, key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Which records of other streams are named by transactions, in any of their versions';
 
--- streams 17
-CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    dated UInt8 COMMENT '1 when the day of the sale is known',
-    day Date32 COMMENT 'Day of the sale [UTC]',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    identified UInt8 COMMENT '1 when the retailer has an identifier',
-    retailer_id UUID COMMENT 'Retailer',
-    country LowCardinality(String) COMMENT 'Country code',
-    status LowCardinality(String) COMMENT 'Status as of now',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
-    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sales_latest', '{replica}', version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
-COMMENT 'Storage behind the views daily_sales and daily_cashback';
-
--- streams 18
-CREATE TABLE IF NOT EXISTS sale_retailers_latest ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    retailer_id Nullable(UUID) COMMENT 'Retailer',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
-    last_version UInt128 COMMENT 'The highest version of a sale',
-    logo String COMMENT 'Logo URL of the newest sale that has one',
-    logo_version UInt128 COMMENT 'Version of that sale',
-    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
-    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sale_retailers_latest', '{replica}', version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view retailers: what sales say of them';
-
--- streams 19
+-- streams 16
 CREATE TABLE IF NOT EXISTS payout_transactions_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -973,7 +912,7 @@ ORDER BY (account, payout_id, id)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view payout_transactions';
 
--- streams 20
+-- streams 17
 CREATE TABLE IF NOT EXISTS payout_moves_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -988,7 +927,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Which payouts the transactions carried that do not carry one alone';
 
--- streams 21
+-- streams 18
 CREATE TABLE IF NOT EXISTS payout_sums_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1014,7 +953,7 @@ ORDER BY (account, payout_id, quarters, currency_code, state, stamped_status, no
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view payout_sums';
 
--- streams 22
+-- streams 19
 CREATE TABLE IF NOT EXISTS payouts_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1046,7 +985,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts';
 
--- streams 23
+-- streams 20
 CREATE TABLE IF NOT EXISTS payouts_staging ON CLUSTER `main`
 (
     run_id UUID,
@@ -1079,7 +1018,7 @@ ORDER BY (run_id, id)
 SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 24
+-- streams 21
 CREATE TABLE IF NOT EXISTS payouts_versions ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1111,7 +1050,7 @@ ORDER BY (account, id)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view payouts_history';
 
--- streams 25
+-- streams 22
 CREATE TABLE IF NOT EXISTS products_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1148,7 +1087,7 @@ ORDER BY (account, product_key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view products';
 
--- streams 26
+-- streams 23
 CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
 (
     run_id UUID,
@@ -1187,7 +1126,7 @@ ORDER BY (run_id, product_key)
 SETTINGS non_replicated_deduplication_window = 10000, max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1, parts_to_delay_insert = 20000, parts_to_throw_insert = 30000
 COMMENT 'Rows of runs under way';
 
--- streams 27
+-- streams 24
 CREATE TABLE IF NOT EXISTS product_price_changes_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1208,7 +1147,7 @@ ORDER BY (account, day, product_key)
 SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
 COMMENT 'Storage behind the view product_price_changes';
 
--- streams 28
+-- streams 25
 CREATE TABLE IF NOT EXISTS product_prices_latest ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1226,7 +1165,7 @@ ORDER BY (account, product_key, day)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Storage behind the view product_prices';
 
--- streams 29
+-- streams 26
 CREATE TABLE IF NOT EXISTS product_prices_hashes ON CLUSTER `main`
 (
     account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
@@ -1240,175 +1179,175 @@ ORDER BY (account, product_key)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Which entries of product_prices were last loaded';
 
--- streams 30
+-- streams 27
 CREATE OR REPLACE VIEW promotions ON CLUSTER `main`;
 
--- streams 31
+-- streams 28
 CREATE OR REPLACE VIEW promotions_all ON CLUSTER `main`;
 
--- streams 32
+-- streams 29
 CREATE OR REPLACE VIEW promotions_history ON CLUSTER `main`;
 
--- streams 33
+-- streams 30
 CREATE OR REPLACE VIEW promotions_as_of ON CLUSTER `main`;
 
--- streams 34
+-- streams 31
 CREATE OR REPLACE VIEW coupons ON CLUSTER `main`;
 
--- streams 35
+-- streams 32
 CREATE OR REPLACE VIEW coupons_all ON CLUSTER `main`;
 
--- streams 36
+-- streams 33
 CREATE OR REPLACE VIEW coupons_history ON CLUSTER `main`;
 
--- streams 37
+-- streams 34
 CREATE OR REPLACE VIEW coupons_as_of ON CLUSTER `main`;
 
--- streams 38
+-- streams 35
 CREATE OR REPLACE VIEW cashback_offers ON CLUSTER `main`;
 
--- streams 39
+-- streams 36
 CREATE OR REPLACE VIEW offers_all ON CLUSTER `main`;
 
--- streams 40
+-- streams 37
 CREATE OR REPLACE VIEW cashback_offers_history ON CLUSTER `main`;
 
--- streams 41
+-- streams 38
 CREATE OR REPLACE VIEW cashback_offers_as_of ON CLUSTER `main`;
 
--- streams 42
+-- streams 39
 CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
--- streams 43
+-- streams 40
 CREATE OR REPLACE VIEW transactions_history ON CLUSTER `main`;
 
--- streams 44
+-- streams 41
 CREATE OR REPLACE VIEW transactions_as_of ON CLUSTER `main`;
 
--- streams 45
+-- streams 42
 CREATE OR REPLACE VIEW transactions_by_passback_uid ON CLUSTER `main`;
 
--- streams 46
+-- streams 43
 CREATE OR REPLACE VIEW payouts ON CLUSTER `main`;
 
--- streams 47
+-- streams 44
 CREATE OR REPLACE VIEW payouts_history ON CLUSTER `main`;
 
--- streams 48
+-- streams 45
 CREATE OR REPLACE VIEW payouts_as_of ON CLUSTER `main`;
 
--- streams 49
+-- streams 46
 CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
--- streams 50
+-- streams 47
 CREATE OR REPLACE VIEW product_prices ON CLUSTER `main`;
 
--- streams 51
+-- streams 48
 CREATE OR REPLACE VIEW stream_counts ON CLUSTER `main`;
 
--- streams 52
+-- streams 49
 CREATE OR REPLACE VIEW sync_state ON CLUSTER `main`;
 
--- streams 53
+-- streams 50
 CREATE OR REPLACE VIEW payout_findings ON CLUSTER `main`;
 
--- streams 54
+-- streams 51
 CREATE OR REPLACE VIEW statement_closes ON CLUSTER `main`;
 
--- streams 55
+-- streams 52
 CREATE OR REPLACE VIEW settlement_revisions ON CLUSTER `main`;
 
--- streams 56
+-- streams 53
 CREATE OR REPLACE VIEW vanished_fields ON CLUSTER `main`;
 
--- streams 57
+-- streams 54
 CREATE OR REPLACE VIEW rejected_records ON CLUSTER `main`;
 
--- streams 58
+-- streams 55
 CREATE OR REPLACE VIEW service_clock ON CLUSTER `main`;
 
--- streams 59
+-- streams 56
 CREATE OR REPLACE VIEW payout_transactions ON CLUSTER `main`;
 
--- streams 60
+-- streams 57
 CREATE OR REPLACE VIEW payout_sums ON CLUSTER `main`;
 
--- streams 61
+-- streams 58
 CREATE OR REPLACE VIEW payout_alterations ON CLUSTER `main`;
 
--- streams 62
+-- streams 59
 CREATE OR REPLACE VIEW payout_reconciliation ON CLUSTER `main`;
 
--- streams 63
+-- streams 60
 CREATE OR REPLACE VIEW payout_orphans ON CLUSTER `main`;
 
--- streams 64
+-- streams 61
 CREATE OR REPLACE VIEW payout_unpaid ON CLUSTER `main`;
 
--- streams 65
+-- streams 62
 CREATE OR REPLACE VIEW payout_overdue ON CLUSTER `main`;
 
--- streams 66
+-- streams 63
 CREATE OR REPLACE VIEW transactions_enriched ON CLUSTER `main`;
 
--- streams 67
+-- streams 64
 CREATE OR REPLACE VIEW retailers ON CLUSTER `main`;
 
--- streams 68
+-- streams 65
 CREATE OR REPLACE VIEW daily_sales ON CLUSTER `main`;
 
--- streams 69
+-- streams 66
 CREATE OR REPLACE VIEW daily_cashback ON CLUSTER `main`;
 
--- streams 70
+-- streams 67
 CREATE OR REPLACE VIEW transaction_decisions ON CLUSTER `main`;
 
--- streams 71
+-- streams 68
 CREATE OR REPLACE VIEW confirmation_funnel ON CLUSTER `main`;
 
--- streams 72
+-- streams 69
 CREATE OR REPLACE VIEW deals_active ON CLUSTER `main`;
 
--- streams 73
+-- streams 70
 CREATE OR REPLACE VIEW deals_active_now ON CLUSTER `main`;
 
--- streams 74
+-- streams 71
 CREATE OR REPLACE VIEW product_price_changes ON CLUSTER `main`;
 
--- streams 75
+-- streams 72
 CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 
--- streams 76
+-- streams 73
 CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
--- streams 77
+-- streams 74
 CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
 
--- streams 78
+-- streams 75
 CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 
--- streams 79
+-- streams 76
 CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
--- streams 80
+-- streams 77
 CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
--- streams 81
+-- streams 78
 CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
--- streams 82
+-- streams 79
 CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
--- streams 83
+-- streams 80
 CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
 
--- streams 84
+-- streams 81
 CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
 
--- streams 85
+-- streams 82
 CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
 
--- streams 86
+-- streams 83
 CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
 
 -- createLatest
@@ -3062,18 +3001,18 @@ INNER JOIN (SELECT id, version FROM `dealhouse_runs`.transactions_changes_000000
 OPTIMIZE TABLE `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e FINAL;
 
 -- createChanged
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e (sign Int8, id UUID, country LowCardinality(String), sold_at Nullable(DateTime64(3, 'UTC')), updated_at Nullable(DateTime64(3, 'UTC')), currency_code LowCardinality(String), order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)), status LowCardinality(String), retailer_id Nullable(UUID), retailer_name LowCardinality(String), retailer_logo String, payout_id Nullable(Int64), synced_at DateTime64(3, 'UTC'), _version UInt128, _deleted UInt8)
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e (sign Int8, id UUID, sold_at Nullable(DateTime64(3, 'UTC')), updated_at Nullable(DateTime64(3, 'UTC')), currency_code LowCardinality(String), order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)), status LowCardinality(String), retailer_name LowCardinality(String), payout_id Nullable(Int64), synced_at DateTime64(3, 'UTC'), _version UInt128, _deleted UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way changes';
 
 -- insertChanged
-INSERT INTO `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e (sign, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted)
-SELECT -1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+INSERT INTO `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e (sign, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted)
+SELECT -1, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_latest FINAL
 WHERE account = {account:String} AND _deleted != 2 AND ((sold_at, id) IN (SELECT position, id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NOT NULL)
         OR sold_at IS NULL AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NULL))
 UNION ALL
-SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+SELECT 1, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
 
 -- countTouched
@@ -3164,77 +3103,6 @@ SELECT
 
 -- countSame transactions_keys
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e);
-
--- create transactions_live
-CREATE TABLE IF NOT EXISTS transactions_live ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    live Int64 COMMENT 'Rows that are not deleted [count]',
-    version UInt64 COMMENT 'The highest wins'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/transactions_live', '{replica}', version)
-PARTITION BY account
-ORDER BY account
-SETTINGS replicated_deduplication_window = 0
-COMMENT 'Storage beside transactions_latest: how many rows readers see';
-
--- dropDelta of transactions_live
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e;
-
--- createDelta transactions_live
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e AS transactions_live
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY account COMMENT 'What a run under way is about to publish';
-
--- dropTable transactions_live
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows transactions_live
-SELECT count() FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, transactions_live
-INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String},
-    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
-    max(version) + 1
-FROM transactions_live FINAL
-WHERE account = {account:String};
-
--- fill, the first load: false, transactions_live
-INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String},
-    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
-    max(version) + 1
-FROM transactions_live FINAL
-WHERE account = {account:String};
-
--- touched transactions_live
-SELECT count()
-FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e;
-
--- rebuild transactions_live
-INSERT INTO `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT account, count(), 1
-FROM transactions_latest FINAL
-WHERE account = {account:String} AND _deleted = 0
-GROUP BY account;
-
--- attachDerived transactions_live
-ALTER TABLE transactions_live ATTACH PARTITION 'acme' FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e;
-
--- replaceDerived transactions_live
-ALTER TABLE transactions_live REPLACE PARTITION 'acme' FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e;
-
--- compareDerived transactions_live
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
-
--- countSame transactions_live
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e);
 
 -- create transactions_decided
 CREATE TABLE IF NOT EXISTS transactions_decided ON CLUSTER `main`
@@ -3412,235 +3280,6 @@ SELECT
 
 -- countSame transactions_named
 SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e);
-
--- create sales_latest
-CREATE TABLE IF NOT EXISTS sales_latest ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    dated UInt8 COMMENT '1 when the day of the sale is known',
-    day Date32 COMMENT 'Day of the sale [UTC]',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    identified UInt8 COMMENT '1 when the retailer has an identifier',
-    retailer_id UUID COMMENT 'Retailer',
-    country LowCardinality(String) COMMENT 'Country code',
-    status LowCardinality(String) COMMENT 'Status as of now',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
-    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sales_latest', '{replica}', version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS replicated_deduplication_window = 0, index_granularity = 1024
-COMMENT 'Storage behind the views daily_sales and daily_cashback';
-
--- dropDelta of sales_latest
-DROP TABLE IF EXISTS `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e;
-
--- createDelta sales_latest
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e AS sales_latest
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS index_granularity = 1024 COMMENT 'What a run under way is about to publish';
-
--- dropTable sales_latest
-DROP TABLE IF EXISTS `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows sales_latest
-SELECT count() FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
-FROM
-(
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM (SELECT 1 AS sign, * FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e) AS t
-    WHERE _deleted = 0)
-)
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
-
--- fill, the first load: false, sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
-FROM
-(
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
-    WHERE _deleted = 0)
-    UNION ALL
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version
-    FROM sales_latest FINAL
-    WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e AS t
-    WHERE _deleted = 0))
-)
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
-
--- rebuild sales_latest
-INSERT INTO `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.sales) AS sales, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
-FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(1 * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM transactions_latest AS t FINAL
-    WHERE _deleted = 0 AND account = {account:String}) AS s
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status);
-
--- attachDerived sales_latest
-ALTER TABLE sales_latest ATTACH PARTITION 'acme' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e;
-
--- replaceDerived sales_latest
-ALTER TABLE sales_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e;
-
--- compareDerived sales_latest
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
-
--- countSame sales_latest
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e);
-
--- create sale_retailers_latest
-CREATE TABLE IF NOT EXISTS sale_retailers_latest ON CLUSTER `main`
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    retailer_id Nullable(UUID) COMMENT 'Retailer',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
-    last_version UInt128 COMMENT 'The highest version of a sale',
-    logo String COMMENT 'Logo URL of the newest sale that has one',
-    logo_version UInt128 COMMENT 'Version of that sale',
-    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
-    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sale_retailers_latest', '{replica}', version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS replicated_deduplication_window = 0, allow_nullable_key = 1
-COMMENT 'Storage behind the view retailers: what sales say of them';
-
--- dropDelta of sale_retailers_latest
-DROP TABLE IF EXISTS `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- createDelta sale_retailers_latest
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e AS sale_retailers_latest
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS allow_nullable_key = 1 COMMENT 'What a run under way is about to publish';
-
--- dropTable sale_retailers_latest
-DROP TABLE IF EXISTS `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows sale_retailers_latest
-SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE _deleted = 0
-    GROUP BY retailer_name, retailer_id);
-
--- fill, the first load: false, sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
-    if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
-    if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
-    if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0)
-        AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
-    greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
-FROM
-(
-    SELECT retailer_name, retailer_id, toInt64(sign) AS n, toUnixTimestamp64Milli(sold_at) AS sold, _version AS version, retailer_logo AS logo,
-        if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
-    FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0
-    UNION ALL
-    SELECT retailer_name, retailer_id, sales, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
-    FROM sale_retailers_latest FINAL
-    WHERE account = {account:String}
-        AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0)
-) AS r
-GROUP BY retailer_name, retailer_id
-HAVING countIf(side != 0) > 0;
-
--- lacking, when sale_retailers_latest
-SELECT count() FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost;
-
--- lacking sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
-FROM
-(
-    SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM 
-    (
-        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
-        UNION ALL
-        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
-        WHERE _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
-    )
-    GROUP BY retailer_name, retailer_id
-)
-WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')))
-    IN (SELECT retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost);
-
--- rebuild sale_retailers_latest
-INSERT INTO `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-    GROUP BY retailer_name, retailer_id);
-
--- attachDerived sale_retailers_latest
-ALTER TABLE sale_retailers_latest ATTACH PARTITION 'acme' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- replaceDerived sale_retailers_latest
-ALTER TABLE sale_retailers_latest REPLACE PARTITION 'acme' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- compareDerived sale_retailers_latest
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
-
--- countSame sale_retailers_latest
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e);
 
 -- create payout_transactions_latest
 CREATE TABLE IF NOT EXISTS payout_transactions_latest ON CLUSTER `main`
@@ -4032,16 +3671,10 @@ SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(
 FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, payout_id, id) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
@@ -4050,27 +3683,24 @@ UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows -
 FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts
 FROM
 (
-SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, toString(tuple(account)) AS key, _part AS part FROM `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, toString(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS key, _part AS part FROM `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, toString(tuple(account, retailer_name, retailer_id)) AS key, _part AS part FROM `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_moves_latest' AS table, toString(tuple(account, id)) AS key, _part AS part FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e
+SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_moves_latest' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part, _partition_id AS partition FROM `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e
 )
 GROUP BY table;
 
 -- dropDelta of what is prepared
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
+DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e;
 
 -- dropTable of what is prepared
-DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_live_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sales_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.sale_retailers_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
+DROP TABLE IF EXISTS `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_moves_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_changed_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_keys_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_decided_delta_0000000000004000800000000000a11e, `dealhouse_runs`.transactions_named_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_transactions_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_moves_latest_delta_0000000000004000800000000000a11e, `dealhouse_runs`.payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e SYNC;

@@ -98,10 +98,27 @@ SELECT version();
 -- selectTime
 SELECT toUnixTimestamp64Micro(now64(6));
 
+-- selectToFold, of what is unfolded
+SELECT table, partition_id
+FROM
+(
+    SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
+        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+    FROM system.parts AS p
+    WHERE active AND database = currentDatabase() AND table IN ('transactions_latest') AND partition_id != 'all'
+    GROUP BY table, partition_id
+    HAVING parts > 1 OR level = 0
+)
+WHERE parts >= 8 OR level = 0 OR 4 * (rows - largest) >= largest OR age * 800000 >= rows * 1000
+ORDER BY partition_id DESC, table;
+
+-- foldMonth
+OPTIMIZE TABLE transactions_latest PARTITION ID '202601' FINAL;
+
 -- selectInParts
 SELECT table FROM system.parts
 WHERE active AND database = currentDatabase() AND table IN ({deltas:Array(String)})
-GROUP BY table HAVING count() > 1 ORDER BY table;
+GROUP BY table HAVING count() > uniqExact(partition_id) ORDER BY table;
 
 -- selectState
 SELECT value, version FROM sync_state_log FINAL
@@ -121,6 +138,9 @@ FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String
 
 -- selectInterrupted
 SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream;
+
+-- countInterrupted
+SELECT count() FROM (SELECT DISTINCT account, stream FROM sync_state WHERE startsWith(name, 'intent:') ORDER BY account, stream);
 
 -- selectOutcome
 SELECT outcome FROM sync_runs_log FINAL
@@ -347,7 +367,7 @@ SELECT account, 'coupons' AS stream, count() AS rows FROM coupons_latest FINAL W
 UNION ALL
 SELECT account, 'cashback_offers' AS stream, count() AS rows FROM cashback_offers_latest FINAL WHERE _deleted = 0 GROUP BY account
 UNION ALL
-SELECT account, 'transactions' AS stream, toUInt64(live) AS rows FROM transactions_live FINAL WHERE live > 0
+SELECT account, 'transactions' AS stream, toUInt64(value) AS rows FROM sync_state_log FINAL WHERE stream = 'transactions' AND name = 'live' AND value NOT IN ('', '0')
 UNION ALL
 SELECT account, 'payouts' AS stream, count() AS rows FROM payouts_latest FINAL WHERE _deleted = 0 GROUP BY account
 UNION ALL

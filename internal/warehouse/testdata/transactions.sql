@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest
     INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(_version)
+PARTITION BY toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC')))
 ORDER BY (account, sold_at, id)
 SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions';
@@ -157,6 +158,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions
     INDEX by_passback_uid passback_uid TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = MergeTree
+PARTITION BY toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC')))
 ORDER BY (account, sold_at, id)
 SETTINGS allow_nullable_key = 1
 COMMENT 'Storage behind the view transactions_history';
@@ -308,7 +310,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT id, _hash FROM transactions_keys FINAL
         WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
     )),
-    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
+    (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
 WHERE run_id = {run:UUID};
@@ -332,7 +334,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     uniqExact(id),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
-    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
+    (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
 WHERE run_id = {run:UUID};
@@ -342,7 +344,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
-    (SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String}),
+    (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
 WHERE run_id = {run:UUID};
@@ -901,21 +903,21 @@ INNER JOIN (SELECT id, version FROM transactions_changes_00000000000040008000000
 OPTIMIZE TABLE transactions_delta_0000000000004000800000000000a11e FINAL;
 
 -- countLive that is kept
-SELECT toUInt64(sum(live)) FROM transactions_live FINAL WHERE account = {account:String};
+SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live';
 
 -- createChanged
-CREATE TABLE IF NOT EXISTS transactions_changed_0000000000004000800000000000a11e (sign Int8, id UUID, country LowCardinality(String), sold_at Nullable(DateTime64(3, 'UTC')), updated_at Nullable(DateTime64(3, 'UTC')), currency_code LowCardinality(String), order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)), status LowCardinality(String), retailer_id Nullable(UUID), retailer_name LowCardinality(String), retailer_logo String, payout_id Nullable(Int64), synced_at DateTime64(3, 'UTC'), _version UInt128, _deleted UInt8)
+CREATE TABLE IF NOT EXISTS transactions_changed_0000000000004000800000000000a11e (sign Int8, id UUID, sold_at Nullable(DateTime64(3, 'UTC')), updated_at Nullable(DateTime64(3, 'UTC')), currency_code LowCardinality(String), order_value Nullable(Decimal(18, 4)), cashback Nullable(Decimal(18, 4)), status LowCardinality(String), retailer_name LowCardinality(String), payout_id Nullable(Int64), synced_at DateTime64(3, 'UTC'), _version UInt128, _deleted UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way changes';
 
 -- insertChanged
-INSERT INTO transactions_changed_0000000000004000800000000000a11e (sign, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted)
-SELECT -1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+INSERT INTO transactions_changed_0000000000004000800000000000a11e (sign, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted)
+SELECT -1, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_latest FINAL
 WHERE account = {account:String} AND _deleted != 2 AND ((sold_at, id) IN (SELECT position, id FROM transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NOT NULL)
         OR sold_at IS NULL AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change != 4 AND position IS NULL))
 UNION ALL
-SELECT 1, id, sold_at, currency_code, retailer_id, retailer_name, retailer_logo, country, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
+SELECT 1, id, sold_at, currency_code, retailer_name, status, order_value, cashback, payout_id, updated_at, synced_at, _version, _deleted
 FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- countTouched
@@ -1002,76 +1004,6 @@ SELECT
 
 -- countSame transactions_keys
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_keys WHERE (account, id) IN (SELECT account, id FROM transactions_keys_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_keys_delta_0000000000004000800000000000a11e);
-
--- create transactions_live
-CREATE TABLE IF NOT EXISTS transactions_live
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    live Int64 COMMENT 'Rows that are not deleted [count]',
-    version UInt64 COMMENT 'The highest wins'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY account
-COMMENT 'Storage beside transactions_latest: how many rows readers see';
-
--- dropDelta of transactions_live
-DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e;
-
--- createDelta transactions_live
-CREATE TABLE IF NOT EXISTS transactions_live_delta_0000000000004000800000000000a11e AS transactions_live COMMENT 'What a run under way is about to publish';
-
--- dropTable transactions_live
-DROP TABLE IF EXISTS transactions_live_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows transactions_live
-SELECT count() FROM transactions_live_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, transactions_live
-INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String},
-    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e),
-    max(version) + 1
-FROM transactions_live FINAL
-WHERE account = {account:String};
-
--- fill, the first load: false, transactions_live
-INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT {account:String},
-    sum(live) + (SELECT toInt64(countIf(_deleted = 0)) FROM transactions_delta_0000000000004000800000000000a11e) - (SELECT toInt64(countIf(change IN (2, 3))) FROM transactions_changes_0000000000004000800000000000a11e),
-    max(version) + 1
-FROM transactions_live FINAL
-WHERE account = {account:String};
-
--- touched transactions_live
-SELECT count()
-FROM transactions_changed_0000000000004000800000000000a11e;
-
--- rebuild transactions_live
-INSERT INTO transactions_live_delta_0000000000004000800000000000a11e (account, live, version)
-SELECT account, count(), 1
-FROM transactions_latest FINAL
-WHERE account = {account:String} AND _deleted = 0
-GROUP BY account;
-
--- attachDerived transactions_live
-ALTER TABLE transactions_live ATTACH PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
-
--- replaceDerived transactions_live
-ALTER TABLE transactions_live REPLACE PARTITION 'acme' FROM transactions_live_delta_0000000000004000800000000000a11e;
-
--- dropDerived transactions_live
-ALTER TABLE transactions_live DROP PARTITION 'acme';
-
--- compareDerived transactions_live
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live FINAL WHERE account = {account:String} AND NOT (live = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM transactions_live_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (live = 0)));
-
--- countSame transactions_live
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM transactions_live WHERE (account) IN (SELECT account FROM transactions_live_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM transactions_live_delta_0000000000004000800000000000a11e);
 
 -- create transactions_decided
 CREATE TABLE IF NOT EXISTS transactions_decided
@@ -1247,233 +1179,6 @@ SELECT
 
 -- countSame transactions_named
 SELECT uniqExact(sipHash128(toString(tuple(account, stream, key)))) FROM transactions_named WHERE (account, stream, key) IN (SELECT account, stream, key FROM transactions_named_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(account, stream, key))) IN (SELECT sipHash128(toString(tuple(account, stream, key))) FROM transactions_named_delta_0000000000004000800000000000a11e);
-
--- create sales_latest
-CREATE TABLE IF NOT EXISTS sales_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    dated UInt8 COMMENT '1 when the day of the sale is known',
-    day Date32 COMMENT 'Day of the sale [UTC]',
-    currency_code LowCardinality(String) COMMENT 'Currency of the amounts',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    identified UInt8 COMMENT '1 when the retailer has an identifier',
-    retailer_id UUID COMMENT 'Retailer',
-    country LowCardinality(String) COMMENT 'Country code',
-    status LowCardinality(String) COMMENT 'Status as of now',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    order_value Decimal(38, 4) COMMENT 'Sum of the values of the orders',
-    cashback Decimal(38, 4) COMMENT 'Sum of the cashback',
-    paid_transactions Int64 COMMENT 'Those of them that a payout includes, if they are not declined',
-    paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes, if they are not declined',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)
-SETTINGS index_granularity = 1024
-COMMENT 'Storage behind the views daily_sales and daily_cashback';
-
--- dropDelta of sales_latest
-DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e;
-
--- createDelta sales_latest
-CREATE TABLE IF NOT EXISTS sales_latest_delta_0000000000004000800000000000a11e AS sales_latest COMMENT 'What a run under way is about to publish';
-
--- dropTable sales_latest
-DROP TABLE IF EXISTS sales_latest_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows sales_latest
-SELECT count() FROM sales_latest_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
-FROM
-(
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM (SELECT 1 AS sign, * FROM transactions_delta_0000000000004000800000000000a11e) AS t
-    WHERE _deleted = 0)
-)
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
-
--- fill, the first load: false, sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(sales), sum(order_value), sum(cashback), sum(paid_transactions), sum(paid_cashback), greatest(toUInt64({merged_at:Int64}), max(version) + 1), {run:UUID}
-FROM
-(
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, toUInt64(0) AS version FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM transactions_changed_0000000000004000800000000000a11e AS t
-    WHERE _deleted = 0)
-    UNION ALL
-    SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version
-    FROM sales_latest FINAL
-    WHERE account = {account:String} AND (dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(sign) AS sales, sign * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, sign * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(sign * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, sign) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM transactions_changed_0000000000004000800000000000a11e AS t
-    WHERE _deleted = 0))
-)
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status;
-
--- rebuild sales_latest
-INSERT INTO sales_latest_delta_0000000000004000800000000000a11e (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, version, _run_id)
-SELECT {account:String}, dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sales, order_value, cashback, paid_transactions, paid_cashback, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT dated, day, currency_code, retailer_name, identified, retailer_id, country, status, sum(s.sales) AS sales, sum(s.order_value) AS order_value, sum(s.cashback) AS cashback, sum(s.paid_transactions) AS paid_transactions, sum(s.paid_cashback) AS paid_cashback
-FROM (SELECT sold_at IS NOT NULL AS dated, toDate32(ifNull(t.sold_at, fromUnixTimestamp64Milli(0, 'UTC'))) AS day, currency_code, retailer_name,
-        t.retailer_id IS NOT NULL AS identified, ifNull(t.retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) AS retailer_id, country, status,
-        toInt64(1) AS sales, 1 * toDecimal128(ifNull(t.order_value, 0), 4) AS order_value, 1 * toDecimal128(ifNull(t.cashback, 0), 4) AS cashback,
-        toInt64(1 * (payout_id IS NOT NULL AND status != 'DECLINED')) AS paid_transactions, if(payout_id IS NULL OR status = 'DECLINED', 0, 1) * toDecimal128(ifNull(t.cashback, 0), 4) AS paid_cashback
-    FROM transactions_latest AS t FINAL
-    WHERE _deleted = 0 AND account = {account:String}) AS s
-GROUP BY dated, day, currency_code, retailer_name, identified, retailer_id, country, status);
-
--- attachDerived sales_latest
-ALTER TABLE sales_latest ATTACH PARTITION 'acme' FROM sales_latest_delta_0000000000004000800000000000a11e;
-
--- replaceDerived sales_latest
-ALTER TABLE sales_latest REPLACE PARTITION 'acme' FROM sales_latest_delta_0000000000004000800000000000a11e;
-
--- dropDerived sales_latest
-ALTER TABLE sales_latest DROP PARTITION 'acme';
-
--- compareDerived sales_latest
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sales_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
-
--- countSame sales_latest
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sales_latest WHERE (account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) IN (SELECT account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status FROM sales_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sales_latest_delta_0000000000004000800000000000a11e);
-
--- create sale_retailers_latest
-CREATE TABLE IF NOT EXISTS sale_retailers_latest
-(
-    account LowCardinality(String) COMMENT 'Account of the configuration: one API key, one organization',
-    retailer_name LowCardinality(String) COMMENT 'Retailer name',
-    retailer_id Nullable(UUID) COMMENT 'Retailer',
-    sales Int64 COMMENT 'Transactions; 0: the row stands for none',
-    last_sold_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the last sale [UTC]',
-    last_version UInt128 COMMENT 'The highest version of a sale',
-    logo String COMMENT 'Logo URL of the newest sale that has one',
-    logo_version UInt128 COMMENT 'Version of that sale',
-    newest DateTime64(3, 'UTC') COMMENT 'When a sale was last loaded new or changed [UTC]',
-    _lost UInt8 COMMENT 'Used within a run only: a maximum has to be read anew',
-    version UInt64 COMMENT 'The highest wins',
-    _run_id UUID COMMENT 'Run that loaded the row'
-)
-ENGINE = ReplacingMergeTree(version)
-PARTITION BY account
-ORDER BY (account, retailer_name, retailer_id)
-SETTINGS allow_nullable_key = 1
-COMMENT 'Storage behind the view retailers: what sales say of them';
-
--- dropDelta of sale_retailers_latest
-DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- createDelta sale_retailers_latest
-CREATE TABLE IF NOT EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e AS sale_retailers_latest COMMENT 'What a run under way is about to publish';
-
--- dropTable sale_retailers_latest
-DROP TABLE IF EXISTS sale_retailers_latest_delta_0000000000004000800000000000a11e SYNC;
-
--- countRows sale_retailers_latest
-SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- fill, the first load: true, sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM transactions_delta_0000000000004000800000000000a11e WHERE _deleted = 0
-    GROUP BY retailer_name, retailer_id);
-
--- fill, the first load: false, sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sum(n) AS sales,
-    if(sales = 0, NULL, fromUnixTimestamp64Milli(maxIf(sold, side >= 0), 'UTC')) AS last_sold_at, if(sales = 0, 0, maxIf(version, side >= 0)) AS last_version,
-    if(sales = 0, '', argMaxIf(r.logo, r.logo_version, side >= 0)) AS logo, if(sales = 0, 0, maxIf(r.logo_version, side >= 0)) AS logo_version,
-    if(sales = 0, fromUnixTimestamp64Milli(0, 'UTC'), maxIf(r.newest, side >= 0)) AS newest,
-    sales != 0 AND (ifNull(maxOrNullIf(sold, side = -1) >= maxOrNullIf(sold, side = 0), 0)
-        AND ifNull(maxOrNullIf(sold, side = 1) < maxOrNullIf(sold, side = -1), 1) OR ifNull(maxOrNullIf(r.version, side = -1) >= maxOrNullIf(r.version, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.version, side = 1) < maxOrNullIf(r.version, side = -1), 1) OR ifNull(maxOrNullIf(r.logo_version, side = -1) >= maxOrNullIf(r.logo_version, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.logo_version, side = 1) < maxOrNullIf(r.logo_version, side = -1), 1) OR ifNull(maxOrNullIf(r.newest, side = -1) >= maxOrNullIf(r.newest, side = 0), 0)
-        AND ifNull(maxOrNullIf(r.newest, side = 1) < maxOrNullIf(r.newest, side = -1), 1)) AS _lost,
-    greatest(toUInt64({merged_at:Int64}), max(stored) + 1), {run:UUID}
-FROM
-(
-    SELECT retailer_name, retailer_id, toInt64(sign) AS n, toUnixTimestamp64Milli(sold_at) AS sold, _version AS version, retailer_logo AS logo,
-        if(logo != '', _version, 0) AS logo_version, synced_at AS newest, sign AS side, toUInt64(0) AS stored
-    FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0
-    UNION ALL
-    SELECT retailer_name, retailer_id, sales, toUnixTimestamp64Milli(last_sold_at), last_version, logo, logo_version, newest, 0, version
-    FROM sale_retailers_latest FINAL
-    WHERE account = {account:String}
-        AND retailer_name IN (SELECT retailer_name FROM transactions_changed_0000000000004000800000000000a11e WHERE _deleted = 0)
-) AS r
-GROUP BY retailer_name, retailer_id
-HAVING countIf(side != 0) > 0;
-
--- lacking, when sale_retailers_latest
-SELECT count() FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost;
-
--- lacking sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, (SELECT max(version) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) + 1, {run:UUID}
-FROM
-(
-    SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM 
-    (
-        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_latest FINAL
-        WHERE account = {account:String} AND _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost) AND id NOT IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e)
-        UNION ALL
-        SELECT retailer_name, retailer_id, sold_at, retailer_logo, synced_at, _version FROM transactions_delta_0000000000004000800000000000a11e
-        WHERE _deleted = 0 AND retailer_name IN (SELECT retailer_name FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost)
-    )
-    GROUP BY retailer_name, retailer_id
-)
-WHERE (retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')))
-    IN (SELECT retailer_name, retailer_id IS NULL, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e WHERE _lost);
-
--- rebuild sale_retailers_latest
-INSERT INTO sale_retailers_latest_delta_0000000000004000800000000000a11e (account, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, version, _run_id)
-SELECT {account:String}, retailer_name, retailer_id, sales, last_sold_at, last_version, logo, logo_version, newest, _lost, greatest(toUInt64({merged_at:Int64}), 0 + 1), {run:UUID}
-FROM (SELECT retailer_name, retailer_id, toInt64(count()) AS sales, fromUnixTimestamp64Milli(max(toUnixTimestamp64Milli(sold_at)), 'UTC') AS last_sold_at, max(_version) AS last_version,
-        argMaxIf(retailer_logo, _version, retailer_logo != '') AS logo, maxIf(_version, retailer_logo != '') AS logo_version,
-        max(synced_at) AS newest, 0 AS _lost
-    FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-    GROUP BY retailer_name, retailer_id);
-
--- attachDerived sale_retailers_latest
-ALTER TABLE sale_retailers_latest ATTACH PARTITION 'acme' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- replaceDerived sale_retailers_latest
-ALTER TABLE sale_retailers_latest REPLACE PARTITION 'acme' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e;
-
--- dropDerived sale_retailers_latest
-ALTER TABLE sale_retailers_latest DROP PARTITION 'acme';
-
--- compareDerived sale_retailers_latest
-SELECT
-    (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest FINAL WHERE account = {account:String} AND NOT (sales = 0)))
-    = (SELECT (count(), sum(sipHash64(toString(tuple(*)))))
-        FROM (SELECT * EXCEPT '^(version|_run_id)$' FROM sale_retailers_latest_delta_0000000000004000800000000000a11e FINAL WHERE account = {account:String} AND NOT (sales = 0)));
-
--- countSame sale_retailers_latest
-SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM sale_retailers_latest WHERE (account, retailer_name, retailer_id) IN (SELECT account, retailer_name, retailer_id FROM sale_retailers_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM sale_retailers_latest_delta_0000000000004000800000000000a11e);
 
 -- create payout_transactions_latest
 CREATE TABLE IF NOT EXISTS payout_transactions_latest
@@ -1843,22 +1548,49 @@ SELECT
 SELECT uniqExact(sipHash128(toString(tuple(*)))) FROM payout_sums_latest WHERE (account, payout_id, quarters, currency_code, state, stamped_status, now_status) IN (SELECT account, payout_id, quarters, currency_code, state, stamped_status, now_status FROM payout_sums_latest_delta_0000000000004000800000000000a11e) AND sipHash128(toString(tuple(*))) IN (SELECT sipHash128(toString(tuple(*))) FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_latest
-ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+ALTER TABLE transactions_latest ATTACH PARTITION ALL FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- countOfRun in transactions_latest
 SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectMonths of transactions_latest
+SELECT _partition_id AS month, month NOT IN
+    (SELECT _partition_id FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID})
+FROM transactions_delta_0000000000004000800000000000a11e
+GROUP BY month;
+
+-- attachMonth of transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION ID '202601' FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- attachDelta transactions_moves_0000000000004000800000000000a11e to transactions_latest
-ALTER TABLE transactions_latest ATTACH PARTITION tuple() FROM transactions_moves_0000000000004000800000000000a11e;
+ALTER TABLE transactions_latest ATTACH PARTITION ALL FROM transactions_moves_0000000000004000800000000000a11e;
 
 -- countOfRun in transactions_latest
 SELECT count() FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID};
 
+-- selectMonths of transactions_latest
+SELECT _partition_id AS month, month NOT IN
+    (SELECT _partition_id FROM transactions_latest WHERE account = {account:String} AND _run_id = {run:UUID})
+FROM transactions_moves_0000000000004000800000000000a11e
+GROUP BY month;
+
+-- attachMonth of transactions_latest
+ALTER TABLE transactions_latest ATTACH PARTITION ID '202601' FROM transactions_moves_0000000000004000800000000000a11e;
+
 -- attachDelta transactions_delta_0000000000004000800000000000a11e to transactions_versions
-ALTER TABLE transactions_versions ATTACH PARTITION tuple() FROM transactions_delta_0000000000004000800000000000a11e;
+ALTER TABLE transactions_versions ATTACH PARTITION ALL FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- countOfRun in transactions_versions
 SELECT count() FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID};
+
+-- selectMonths of transactions_versions
+SELECT _partition_id AS month, month NOT IN
+    (SELECT _partition_id FROM transactions_versions WHERE account = {account:String} AND _run_id = {run:UUID})
+FROM transactions_delta_0000000000004000800000000000a11e
+GROUP BY month;
+
+-- attachMonth of transactions_versions
+ALTER TABLE transactions_versions ATTACH PARTITION ID '202601' FROM transactions_delta_0000000000004000800000000000a11e;
 
 -- selectParts
 SELECT table, hash_of_all_files, rows FROM system.parts
@@ -1871,16 +1603,10 @@ SELECT 'transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(
 FROM (SELECT tuple(account, sold_at, id) AS this, lagInFrame(this) OVER (ORDER BY account, sold_at, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_keys' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_keys_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'transactions_live' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account) AS this, lagInFrame(this) OVER (ORDER BY account ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_live_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_decided' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, id) AS this, lagInFrame(this) OVER (ORDER BY account, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_decided_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'transactions_named' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, stream, key) AS this, lagInFrame(this) OVER (ORDER BY account, stream, key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM transactions_named_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sales_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status) AS this, lagInFrame(this) OVER (ORDER BY account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sales_latest_delta_0000000000004000800000000000a11e)
-UNION ALL SELECT 'sale_retailers_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
-FROM (SELECT tuple(account, retailer_name, retailer_id) AS this, lagInFrame(this) OVER (ORDER BY account, retailer_name, retailer_id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM sale_retailers_latest_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'payout_transactions_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
 FROM (SELECT tuple(account, payout_id, id) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM payout_transactions_latest_delta_0000000000004000800000000000a11e)
 UNION ALL SELECT 'payout_moves_latest' AS table, count() AS rows, toUInt64(rows - countIf(this <=> before)) AS keys, toUInt64(1) AS parts
@@ -1889,27 +1615,24 @@ UNION ALL SELECT 'payout_sums_latest' AS table, count() AS rows, toUInt64(rows -
 FROM (SELECT tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status) AS this, lagInFrame(this) OVER (ORDER BY account, payout_id, quarters, currency_code, state, stamped_status, now_status ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before FROM payout_sums_latest_delta_0000000000004000800000000000a11e);
 
 -- countFewKeys
-SELECT table, count() AS rows, uniqExact(key) AS keys, uniqExact(part) AS parts
+SELECT table, count() AS rows, uniqExact(key) AS keys, toUInt64(uniqExact(part) - uniqExact(partition) + 1) AS parts
 FROM
 (
-SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part FROM transactions_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_keys_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_live' AS table, toString(tuple(account)) AS key, _part AS part FROM transactions_live_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part FROM transactions_decided_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part FROM transactions_named_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sales_latest' AS table, toString(tuple(account, dated, day, currency_code, retailer_name, identified, retailer_id, country, status)) AS key, _part AS part FROM sales_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'sale_retailers_latest' AS table, toString(tuple(account, retailer_name, retailer_id)) AS key, _part AS part FROM sale_retailers_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_moves_latest' AS table, toString(tuple(account, id)) AS key, _part AS part FROM payout_moves_latest_delta_0000000000004000800000000000a11e
-UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part FROM payout_sums_latest_delta_0000000000004000800000000000a11e
+SELECT 'transactions_latest' AS table, toString(tuple(account, sold_at, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_keys' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_keys_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_decided' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM transactions_decided_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'transactions_named' AS table, toString(tuple(account, stream, key)) AS key, _part AS part, _partition_id AS partition FROM transactions_named_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_transactions_latest' AS table, toString(tuple(account, payout_id, id)) AS key, _part AS part, _partition_id AS partition FROM payout_transactions_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_moves_latest' AS table, toString(tuple(account, id)) AS key, _part AS part, _partition_id AS partition FROM payout_moves_latest_delta_0000000000004000800000000000a11e
+UNION ALL SELECT 'payout_sums_latest' AS table, toString(tuple(account, payout_id, quarters, currency_code, state, stamped_status, now_status)) AS key, _part AS part, _partition_id AS partition FROM payout_sums_latest_delta_0000000000004000800000000000a11e
 )
 GROUP BY table;
 
 -- dropDelta of what is prepared
-DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e;
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e;
 
 -- dropTable of what is prepared
-DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_live_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, sales_latest_delta_0000000000004000800000000000a11e, sale_retailers_latest_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
+DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e SYNC;
 
 -- dropTable transactions_changes_0000000000004000800000000000a11e
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e SYNC;

@@ -1,0 +1,112 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"dealhouse/internal/catalog"
+)
+
+// A stream that is ordered by a time has a partition for each month of it. A month whose rows are in a single part that
+// was merged once is folded: a query reads it without looking for rows that replace others, which is several times as
+// fast. A run leaves a few months unfolded, mostly the newest.
+
+// byMonth reports whether the tables of a stream have a partition for each month. On servers that replicate they do
+// not: there the partitions of a delta become visible one after the other (warehouse-1).
+func (d dialect) byMonth(s *catalog.Stream) bool { return s.OrderedBy != "" && !d.syncs() }
+
+// partitions names all partitions of a table of a stream.
+func (d dialect) partitions(s *catalog.Stream) string {
+	if d.byMonth(s) {
+		return "ALL"
+	}
+	return "tuple()"
+}
+
+// month returns the expression of a row's partition. Rows without a time, and those of before 2000, share one; so do
+// those of after 2039. So dates that make no sense cannot make thousands of partitions.
+func month(column string) string {
+	return sql("toYYYYMM(least(greatest(ifNull($column, $none), $first), $last))", parts{
+		"column": column, "none": "toDateTime64(0, 3, 'UTC')", "first": "toDateTime64('1999-12-01', 3, 'UTC')",
+		"last": "toDateTime64('2040-01-01', 3, 'UTC')"})
+}
+
+// A month is folded at once if that writes few rows again for what it gains: it was never merged, it has many parts, or
+// its small parts together are not much smaller than the largest one. Any other month waits until its largest part is
+// foldingShare times as old as folding it takes, so that folding takes little of a processor however often runs come.
+const (
+	crowded      = 8       // parts
+	foldingShare = 1000    // folding takes one part of these of the time
+	foldingSpeed = 800_000 // rows that are folded in a second
+)
+
+// Fold folds months, the newest first, until the time is up. It may be killed at any time: readers see the same rows
+// before and after.
+func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int, err error) {
+	until := time.Now().Add(within)
+	for _, shard := range w.each() {
+		rows, err := shard.conn.Query(ctx, selectToFold)
+		type month struct{ table, partition string }
+		months, err := scanned(rows, err, func(m *month) []any { return []any{&m.table, &m.partition} })
+		if err != nil {
+			return folded, fmt.Errorf("looking for months to fold: %w", err)
+		}
+		for _, m := range months {
+			if time.Now().After(until) {
+				return folded, nil
+			}
+			if err := shard.exec(ctx, foldMonth(m.table, m.partition)); err != nil {
+				return folded, fmt.Errorf("folding a month of %s: %w", m.table, err)
+			}
+			folded++
+		}
+	}
+	return folded, nil
+}
+
+// unfolded are the months that are not folded, with their rows and those of their largest part, and when that was
+// written. Tables without months have none.
+var unfolded = sql(`SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
+        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+    FROM system.parts AS p
+    WHERE active AND database = currentDatabase() AND table IN ($tables) AND partition_id != 'all'
+    GROUP BY table, partition_id
+    HAVING parts > 1 OR level = 0`, parts{"tables": words(monthlyTables())})
+
+var selectToFold = sql(`SELECT table, partition_id
+FROM
+(
+    $unfolded
+)
+WHERE parts >= $crowded OR level = 0 OR 4 * (rows - largest) >= largest OR age * $speed >= rows * $share
+ORDER BY partition_id DESC, table`, parts{"unfolded": unfolded, "crowded": fmt.Sprint(crowded),
+	"speed": fmt.Sprint(foldingSpeed), "share": fmt.Sprint(foldingShare)})
+
+// selectMonths selects the months of a delta, and says of each whether the table lacks it. The rows of a month are in one
+// part, so they are all there or none is.
+func selectMonths(t target) string {
+	return sql(`SELECT _partition_id AS month, month NOT IN
+    (SELECT _partition_id FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})
+FROM $delta
+GROUP BY month`, parts{"table": t.table, "delta": t.delta})
+}
+
+func attachMonth(t target, month string) string {
+	return sql("ALTER TABLE $table ATTACH PARTITION ID $month FROM $delta",
+		parts{"table": t.table, "month": quote(month), "delta": t.delta})
+}
+
+// monthlyTables are the tables of current rows that have a partition for each month.
+func monthlyTables() (tables []string) {
+	for _, s := range catalog.All() {
+		if s.OrderedBy != "" {
+			tables = append(tables, latestTable(s))
+		}
+	}
+	return tables
+}
+
+func foldMonth(table, partition string) string {
+	return sql("OPTIMIZE TABLE $table PARTITION ID $partition FINAL", parts{"table": table, "partition": quote(partition)})
+}
