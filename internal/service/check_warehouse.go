@@ -38,7 +38,7 @@ func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all [
 	all = append(all, ok("warehouse", fmt.Sprintf("%s: ClickHouse %s", cfg.Warehouse.RedactedDSN(), server)))
 	schema := checkSchema(ctx, w)
 	if all = append(all, schema); schema.Verdict == OK {
-		all = append(all, checkLoadedFrom(ctx, cfg, w)...)
+		all = append(append(all, checkLoadedFrom(ctx, cfg, w)...), checkMonths(ctx, w)...)
 	}
 	if w.Embedded() { // its only user may do everything
 		return all
@@ -75,6 +75,19 @@ func checkLoadedFrom(ctx context.Context, cfg *config.Config, w *warehouse.Wareh
 		}
 	}
 	return all
+}
+
+// checkMonths says how many months of sales queries read more slowly for now.
+func checkMonths(ctx context.Context, w *warehouse.Warehouse) []Finding {
+	m, err := w.Months(ctx)
+	switch {
+	case err != nil:
+		return []Finding{failed("months", err)}
+	case m.All == 0:
+		return nil
+	}
+	return []Finding{ok("months", fmt.Sprintf("%d of %d months of sales are folded; queries read the others more slowly until later runs fold them",
+		m.All-m.Unfolded, m.All))}
 }
 
 // checkSettings tries the settings that a run sends.

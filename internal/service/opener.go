@@ -60,8 +60,8 @@ func (o *Opener) ExistingToLoad(ctx context.Context, cfg *config.Config) (*wareh
 	return o.existing(ctx, cfg, throughDaemon)
 }
 
-// existing opens a warehouse that exists, without retries. What a killed process had begun to publish in an embedded one
-// is finished first.
+// existing opens a warehouse that exists, without retries. In an embedded one, it first finishes what a killed process
+// had begun to publish.
 func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool) (*warehouse.Warehouse, error) {
 	if dir, embedded := cfg.Warehouse.EmbeddedDir(); embedded {
 		if err := MustExist(dir); err != nil {

@@ -65,8 +65,9 @@ func deletedComment(s *catalog.Stream) string {
 	return text
 }
 
-// createLatest makes the table of current rows. It has no partition key, since ReplacingMergeTree does not replace
-// across partitions, and no is_deleted parameter, since then FINAL would hide from the merge what was deleted.
+// createLatest makes the table of current rows. It may be partitioned only by columns of its key, since
+// ReplacingMergeTree does not replace across partitions. It has no is_deleted parameter, since then FINAL would hide
+// from the merge what was deleted.
 func createLatest(d dialect, s *catalog.Stream) string {
 	return createStored(d, latestTable(s), s, "ReplacingMergeTree(_version)", "Storage behind the view "+s.Name)
 }

@@ -170,8 +170,8 @@ func derivedNames(s *catalog.Stream) (names []string) {
 	return names
 }
 
-// A stream that is ordered by a time has a table of its keys, with what a comparison needs of each row, so that the cost
-// of a run depends on what it changes.
+// A stream that is ordered by a time has a table of its keys, with what a comparison needs of each row, so that the
+// cost of a run depends on what it changes.
 
 // keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
 // keys all over it.

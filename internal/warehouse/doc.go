@@ -23,7 +23,11 @@
 //
 //  1. Readers see all of a run or nothing of it. Its rows are merged into one part, which is attached in one step, and
 //     nothing else writes to the tables behind the views. Only a child table (the price history), whose rows do not
-//     replace each other, may be attached in several parts.
+//     replace each other, may be attached in several parts. A stream that is ordered by a time has a part for each month
+//     (months.go). All months of a run are attached by one statement, which a server shows at once. Where it does not,
+//     because the servers replicate, there are no months. A server that is killed within this statement may come back
+//     with some of the months. The run is then finished before anybody reads an embedded warehouse (FinishInterrupted);
+//     on a server, as soon as the worker reaches it again.
 //  2. Before the first part is attached, an intent is stored durably. It says all that is left to do. Whoever finds it
 //     finishes the work (Recover), and every step of the work can be repeated.
 //  3. The watermark is its own version, so a lower one never replaces a higher one. Only one that was never true is
@@ -50,7 +54,7 @@
 //     live, whatever its expiry says (sightings). A stored time of reading that is more than a minute in the future
 //     counts as older than any other.
 //  10. When a run dies while it publishes, its work is finished when a warehouse is next opened for writing
-//     (RecoverAll), and before the next run of its stream.
+//     (RecoverAll), or an embedded one for reading (FinishInterrupted), and before the next run of its stream.
 //  11. A value that is rejected is one row of rejected_records, however many runs meet it. Versions that only rise
 //     decide which reading of it counts, and whether it is settled. While a run is under way, its last reading stays
 //     with the value, since Plan asks which records the run could not load. How many runs met the value is exact if
@@ -60,7 +64,8 @@
 //     table however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and
 //     later). So a view shows each stream as it was before a run or after it, even between two attachments, and for
 //     as long as a killed run is not finished. The newest version in _versions is the current one; a view that needs
-//     both takes it from there. There are two exceptions. confirmation_funnel has columns from two tables: its
+//     both takes it from there. There are three exceptions. stream_counts has the number of transactions from the state,
+//     which follows a moment later. confirmation_funnel has columns from two tables: its
 //     counts, and the times of decisions. A view as of a time takes from _latest which rows there are and which have
 //     changed since that time. From _versions it takes only what these were before, which no run under way changes.
 //  13. Ages are measured by one clock, the service's (service_clock). None is below 0.

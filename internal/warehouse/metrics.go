@@ -13,6 +13,7 @@ type Metrics struct {
 	held    *prometheus.GaugeVec
 	retries prometheus.Counter
 	died    prometheus.Counter
+	months  prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -41,7 +42,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Name: "dealhouse_engine_restarts_total",
 		Help: "Times that the process of the embedded engine ended by itself and was started anew.",
 	})
-	reg.MustRegister(m.batches, m.staging, m.held, m.retries, m.died)
+	m.months = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "dealhouse_unfolded_months",
+		Help: "Months of sales that queries read more slowly until they are folded, after the last run of this process.",
+	})
+	reg.MustRegister(m.months, m.batches, m.staging, m.held, m.retries, m.died)
 	return m
 }
 
@@ -70,6 +75,12 @@ func (m *Metrics) Forget(account, stream string) {
 	m.batches.DeleteLabelValues(account, stream)
 	m.staging.DeleteLabelValues(account, stream)
 	m.held.DeleteLabelValues(account, stream)
+}
+
+func (m *Metrics) unfoldedMonths(n uint64) {
+	if m != nil {
+		m.months.Set(float64(n))
+	}
 }
 
 func (m *Metrics) retried() {

@@ -54,7 +54,7 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 		}
 		for _, m := range months {
 			if time.Now().After(until) {
-				return folded, nil
+				break
 			}
 			if err := shard.exec(ctx, foldMonth(m.table, m.partition)); err != nil {
 				return folded, fmt.Errorf("folding a month of %s: %w", m.table, err)
@@ -62,8 +62,34 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 			folded++
 		}
 	}
+	if m, err := w.Months(ctx); err == nil {
+		w.metrics.unfoldedMonths(m.Unfolded)
+	}
 	return folded, nil
 }
+
+// Months is how many months of sales there are, over all shards, and how many of them are not folded.
+type Months struct{ All, Unfolded uint64 }
+
+// Months counts the months of sales. On servers that replicate there are none.
+func (w *Warehouse) Months(ctx context.Context) (all Months, err error) {
+	for _, shard := range w.each() {
+		var here Months
+		if err := shard.conn.QueryRow(ctx, countMonths).Scan(&here.All, &here.Unfolded); err != nil {
+			return all, fmt.Errorf("counting the months of sales: %w", err)
+		}
+		all.All, all.Unfolded = all.All+here.All, all.Unfolded+here.Unfolded
+	}
+	return all, nil
+}
+
+// countMonths counts the months, and those that are not folded.
+var countMonths = sql(`SELECT (SELECT uniqExact(table, partition_id) FROM system.parts
+    WHERE active AND database = currentDatabase() AND table IN ($tables) AND partition_id != 'all'),
+    (SELECT count() FROM
+(
+    $unfolded
+))`, parts{"tables": words(monthlyTables()), "unfolded": unfolded})
 
 // unfolded are the months that are not folded, with their rows and those of their largest part, and when that was
 // written. Tables without months have none.
@@ -83,8 +109,8 @@ WHERE parts >= $crowded OR level = 0 OR 4 * (rows - largest) >= largest OR age *
 ORDER BY partition_id DESC, table`, parts{"unfolded": unfolded, "crowded": fmt.Sprint(crowded),
 	"speed": fmt.Sprint(foldingSpeed), "share": fmt.Sprint(foldingShare)})
 
-// selectMonths selects the months of a delta, and says of each whether the table lacks it. The rows of a month are in one
-// part, so they are all there or none is.
+// selectMonths selects the months of a delta, and says of each whether the table lacks it. The rows of a month are in
+// one part, so they are all there or none is.
 func selectMonths(t target) string {
 	return sql(`SELECT _partition_id AS month, month NOT IN
     (SELECT _partition_id FROM $table WHERE account = {account:String} AND _run_id = {run:UUID})

@@ -25,8 +25,8 @@ func (w *Warehouse) RecoverAll(ctx context.Context) (recovered []Intent, err err
 	return recovered, errors.Join(errs...)
 }
 
-// FinishInterrupted does the same for a command that only reads, if the schema is that of this binary. An engine that was
-// killed may come back with a part of what a run had begun to publish, and nobody else would finish it before the
+// FinishInterrupted does the same for a command that only reads, if the schema is that of this binary. An engine that
+// was killed may come back with a part of what a run had begun to publish, and nobody else would finish it before the
 // command reads.
 func (w *Warehouse) FinishInterrupted(ctx context.Context) error {
 	var open uint64

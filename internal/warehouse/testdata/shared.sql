@@ -112,6 +112,19 @@ FROM
 WHERE parts >= 8 OR level = 0 OR 4 * (rows - largest) >= largest OR age * 800000 >= rows * 1000
 ORDER BY partition_id DESC, table;
 
+-- countMonths
+SELECT (SELECT uniqExact(table, partition_id) FROM system.parts
+    WHERE active AND database = currentDatabase() AND table IN ('transactions_latest') AND partition_id != 'all'),
+    (SELECT count() FROM
+(
+    SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
+        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+    FROM system.parts AS p
+    WHERE active AND database = currentDatabase() AND table IN ('transactions_latest') AND partition_id != 'all'
+    GROUP BY table, partition_id
+    HAVING parts > 1 OR level = 0
+));
+
 -- foldMonth
 OPTIMIZE TABLE transactions_latest PARTITION ID '202601' FINAL;
 
