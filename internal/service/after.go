@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"dealhouse/internal/config"
@@ -40,7 +41,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	}))
 	// Not beside them: what was found again just now is not old any more.
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
-	part("fold months", func(ctx context.Context) error { return s.fold(ctx, w) })
+	part("fold months", func(ctx context.Context) error { return s.fold(ctx, w, results) })
 }
 
 // foldFor is how long months are folded after runs. What is left is folded after later ones.
@@ -48,8 +49,9 @@ const foldFor = 30 * time.Second
 
 // fold makes reading faster again after runs have added to months of sales. That it fails is a warning: the rows are
 // the same with it and without.
-func (s *Service) fold(ctx context.Context, w *warehouse.Warehouse) error {
-	if ctx.Err() != nil || !s.folding.TryLock() {
+func (s *Service) fold(ctx context.Context, w *warehouse.Warehouse, results []syncer.Result) error {
+	added := func(r syncer.Result) bool { return r.Job.Stream.OrderedBy != "" && r.Record.Changes.Any() }
+	if ctx.Err() != nil || !slices.ContainsFunc(results, added) || !s.folding.TryLock() {
 		return nil
 	}
 	defer s.folding.Unlock()

@@ -23,11 +23,11 @@
 //
 //  1. Readers see all of a run or nothing of it. Its rows are merged into one part, which is attached in one step, and
 //     nothing else writes to the tables behind the views. Only a child table (the price history), whose rows do not
-//     replace each other, may be attached in several parts. A stream that is ordered by a time has a part for each month
-//     (months.go). All months of a run are attached by one statement, which a server shows at once. Where it does not,
-//     because the servers replicate, there are no months. A server that is killed within this statement may come back
-//     with some of the months. The run is then finished before anybody reads an embedded warehouse (FinishInterrupted);
-//     on a server, as soon as the worker reaches it again.
+//     replace each other, may be attached in several parts. A stream that is ordered by a time has a part for each
+//     month (months.go). All months of a run are attached by one statement, which a server shows at once. Where it
+//     does not, because the servers replicate, there are no months. A server that is killed within this statement may
+//     come back with some of the months. In an embedded warehouse the run is then finished before anybody reads
+//     (FinishInterrupted); on a server, as soon as the worker reaches it again.
 //  2. Before the first part is attached, an intent is stored durably. It says all that is left to do. Whoever finds it
 //     finishes the work (Recover), and every step of the work can be repeated.
 //  3. The watermark is its own version, so a lower one never replaces a higher one. Only one that was never true is
@@ -64,10 +64,10 @@
 //     table however often it reads it (enable_shared_storage_snapshot_in_query, the default of ClickHouse 25.12 and
 //     later). So a view shows each stream as it was before a run or after it, even between two attachments, and for
 //     as long as a killed run is not finished. The newest version in _versions is the current one; a view that needs
-//     both takes it from there. There are three exceptions. stream_counts has the number of transactions from the state,
-//     which follows a moment later. confirmation_funnel has columns from two tables: its
-//     counts, and the times of decisions. A view as of a time takes from _latest which rows there are and which have
-//     changed since that time. From _versions it takes only what these were before, which no run under way changes.
+//     both takes it from there. There are three exceptions. stream_counts has the number of transactions from the
+//     state, which follows a moment later. confirmation_funnel has columns from two tables: its counts, and the times
+//     of decisions. A view as of a time takes from _latest which rows there are and which have changed since that
+//     time. From _versions it takes only what these were before, which no run under way changes.
 //  13. Ages are measured by one clock, the service's (service_clock). None is below 0.
 //  14. A run deletes no row that another run has loaded since the deleting run began.
 //  15. Some tables follow from the rows of a stream or of its child (derivedTables: keys, counts, sums, decisions,

@@ -78,7 +78,7 @@ var within = []string{
 	"stagedRows", "unpacked", "createDatabase",
 	"createTableOf", "copyTable", "dropDelta", "createDelta", "createUnion", "createPublic", "unwanted", "create",
 	"changedSince", "changedBefore", "irregular", "irregularMember", "sumsOf", "countPayoutMoves",
-	"payoutSumsTable", "unsettledThreeWay", "renameStaging", "exchangeTables", "replicasOfShard",
+	"payoutSumsTable", "unfolded", "unsettledThreeWay", "renameStaging", "exchangeTables", "replicasOfShard",
 }
 
 // TestEveryTextIsNamed finds the functions and constants of the package that have the text of a statement. Each must be

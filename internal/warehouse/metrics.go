@@ -77,7 +77,7 @@ func (m *Metrics) Forget(account, stream string) {
 	m.held.DeleteLabelValues(account, stream)
 }
 
-func (m *Metrics) unfoldedMonths(n uint64) {
+func (m *Metrics) unfoldedMonths(n int) {
 	if m != nil {
 		m.months.Set(float64(n))
 	}

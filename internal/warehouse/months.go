@@ -44,17 +44,21 @@ const (
 // Fold folds months, the newest first, until the time is up. It may be killed at any time: readers see the same rows
 // before and after.
 func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int, err error) {
-	until := time.Now().Add(within)
+	until, left := time.Now().Add(within), 0
 	for _, shard := range w.each() {
-		rows, err := shard.conn.Query(ctx, selectToFold)
-		type month struct{ table, partition string }
-		months, err := scanned(rows, err, func(m *month) []any { return []any{&m.table, &m.partition} })
+		rows, err := shard.conn.Query(ctx, selectUnfolded)
+		type month struct {
+			table, partition string
+			due              bool
+		}
+		months, err := scanned(rows, err, func(m *month) []any { return []any{&m.table, &m.partition, &m.due} })
 		if err != nil {
 			return folded, fmt.Errorf("looking for months to fold: %w", err)
 		}
 		for _, m := range months {
-			if time.Now().After(until) {
-				break
+			if !m.due || time.Now().After(until) {
+				left++
+				continue
 			}
 			if err := shard.exec(ctx, foldMonth(m.table, m.partition)); err != nil {
 				return folded, fmt.Errorf("folding a month of %s: %w", m.table, err)
@@ -62,9 +66,7 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 			folded++
 		}
 	}
-	if m, err := w.Months(ctx); err == nil {
-		w.metrics.unfoldedMonths(m.Unfolded)
-	}
+	w.metrics.unfoldedMonths(left)
 	return folded, nil
 }
 
@@ -100,12 +102,13 @@ var unfolded = sql(`SELECT table, partition_id, count() AS parts, min(p.level) A
     GROUP BY table, partition_id
     HAVING parts > 1 OR level = 0`, parts{"tables": words(monthlyTables())})
 
-var selectToFold = sql(`SELECT table, partition_id
+// selectUnfolded selects them, the newest first, and says of each whether it is due.
+var selectUnfolded = sql(`SELECT table, partition_id,
+    parts >= $crowded OR level = 0 OR 4 * (rows - largest) >= largest OR age * $speed >= rows * $share AS due
 FROM
 (
     $unfolded
 )
-WHERE parts >= $crowded OR level = 0 OR 4 * (rows - largest) >= largest OR age * $speed >= rows * $share
 ORDER BY partition_id DESC, table`, parts{"unfolded": unfolded, "crowded": fmt.Sprint(crowded),
 	"speed": fmt.Sprint(foldingSpeed), "share": fmt.Sprint(foldingShare)})
 

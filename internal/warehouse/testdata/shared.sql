@@ -98,8 +98,9 @@ SELECT version();
 -- selectTime
 SELECT toUnixTimestamp64Micro(now64(6));
 
--- selectToFold, of what is unfolded
-SELECT table, partition_id
+-- selectUnfolded
+SELECT table, partition_id,
+    parts >= 8 OR level = 0 OR 4 * (rows - largest) >= largest OR age * 800000 >= rows * 1000 AS due
 FROM
 (
     SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
@@ -109,7 +110,6 @@ FROM
     GROUP BY table, partition_id
     HAVING parts > 1 OR level = 0
 )
-WHERE parts >= 8 OR level = 0 OR 4 * (rows - largest) >= largest OR age * 800000 >= rows * 1000
 ORDER BY partition_id DESC, table;
 
 -- countMonths
