@@ -169,7 +169,7 @@ func TestMetricsContract(t *testing.T) {
 	want := map[string]string{
 		"build_info": "engine,goversion,revision,version", "warehouse_retries_total": "", "config_reload_success": "", "engine_restarts_total": "",
 		"config_last_reload_timestamp_seconds": "", "unfolded_months": "",
-		"records_out_of_scope_total":           "account,stream", "scope_info": "account,scope,stream",
+		"records_out_of_scope_total": "account,stream", "scope_info": "account,scope,stream",
 		"runs_total": "account,outcome,stream", "guard_trips_total": "account,guard,stream",
 		"quality_check_ok": "account,check,stream", "references_total": "account,outcome,stream",
 		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",

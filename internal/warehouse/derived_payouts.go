@@ -38,7 +38,7 @@ var memberValues = []column{
 // payoutTransactionsTable has every transaction of a payout, one row for each payout that it ever carried. Views:
 // payout_transactions. Its granules are small, since a run looks up single rows.
 func payoutTransactionsTable() keyed {
-	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "index_granularity = 1024", "state = ''",
+	t := newKeyed(membersTable, "Storage behind the view payout_transactions", "state = ''",
 		[]column{
 			{"payout_id", "Int64", "Payout that the transaction carries or carried"},
 			{"id", "UUID", "Transaction identifier"},
@@ -133,12 +133,11 @@ func (x script) wholeMembers() string {
 // payoutMovesTable has the transactions that carry, or carried, another payoutId than the current one, with all payouts
 // of each. By these a run finds their rows in payoutTransactionsTable. They are few. No view reads the table.
 func payoutMovesTable() keyed {
-	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone",
-		"index_granularity = 1024", "empty(payout_ids)", []column{
-			{"id", "UUID", "Transaction identifier"},
-		}, []column{
-			{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
-		})
+	t := newKeyed(movesTable, "Which payouts the transactions carried that do not carry one alone", "empty(payout_ids)", []column{
+		{"id", "UUID", "Transaction identifier"},
+	}, []column{
+		{"payout_ids", "Array(Int64)", "All payouts that it ever carried; empty: the row stands for none"},
+	})
 	t.after = membersTable
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {
@@ -171,24 +170,23 @@ GROUP BY id`, parts{"members": membersTable}))}
 
 // payoutSumsTable has sums over payoutTransactionsTable. Views: payout_sums, payout_reconciliation.
 func payoutSumsTable() keyed {
-	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums",
-		"index_granularity = 1024", "stamped_n = 0", []column{
-			{"payout_id", "Int64", "Payout"},
-			{"quarters",
-				"Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
-			{"currency_code", "LowCardinality(String)", "Currency as stamped"},
-			{"state", "LowCardinality(String)", "As in payout_transactions"},
-			{"stamped_status", "LowCardinality(String)", "Status as stamped"},
-			{"now_status", "LowCardinality(String)", "Status as of now"},
-		}, []column{
-			{"stamped_n", "Int64", "Number of transactions, as stamped; 0: the row stands for none"},
-			{"stamped_gmv", "Decimal(38, 4)", "Sum of their order_value as stamped"},
-			{"stamped_cashback", "Decimal(38, 4)", "Sum of their cashback as stamped"},
-			{"now_n", "Int64", "Number of those that carry the payoutId as of now"},
-			{"now_gmv", "Decimal(38, 4)", "Sum of their order_value as of now"},
-			{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
-			{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
-		})
+	t := newKeyed("payout_sums_latest", "Storage behind the view payout_sums", "stamped_n = 0", []column{
+		{"payout_id", "Int64", "Payout"},
+		{"quarters",
+			"Int64", "Quarters of an hour from 1970 to stamped_at; the lowest number there is: it is not known"},
+		{"currency_code", "LowCardinality(String)", "Currency as stamped"},
+		{"state", "LowCardinality(String)", "As in payout_transactions"},
+		{"stamped_status", "LowCardinality(String)", "Status as stamped"},
+		{"now_status", "LowCardinality(String)", "Status as of now"},
+	}, []column{
+		{"stamped_n", "Int64", "Number of transactions, as stamped; 0: the row stands for none"},
+		{"stamped_gmv", "Decimal(38, 4)", "Sum of their order_value as stamped"},
+		{"stamped_cashback", "Decimal(38, 4)", "Sum of their cashback as stamped"},
+		{"now_n", "Int64", "Number of those that carry the payoutId as of now"},
+		{"now_gmv", "Decimal(38, 4)", "Sum of their order_value as of now"},
+		{"now_cashback", "Decimal(38, 4)", "Sum of their cashback as of now"},
+		{"at_stake", "Decimal(38, 4)", "Cashback as stamped less cashback as of now"},
+	})
 	t.after = membersTable
 	t.fill = func(x script, delta string, first bool) []string {
 		members := x.dialect.ofRun(x.derivedDelta(membersTable))
@@ -232,18 +230,17 @@ func memberSums(from, sign string) string {
 // change on the next day may be different too, and a run looks at the whole history of each product of which it changes
 // an entry. Most have had a single price, and then there is nothing to look at.
 func priceChangesTable(s *catalog.Stream) keyed {
-	t := newKeyed("product_price_changes_latest", "Storage behind the view product_price_changes",
-		"index_granularity = 1024", "price = previous_price", []column{
-			{"day", "Date", "First day of the new price"},
-			keyColumns(s)[0],
-		}, []column{
-			{"currency_code", "LowCardinality(String)", "Currency of the prices"},
-			{"price", "Decimal(18, 4)", "New price; equal to the old one: the row stands for no change"},
-			{"previous_day", "Date", "Last day of the old price of which there is a record"},
-			{"previous_price", "Decimal(18, 4)", "Old price"},
-			{"views", "Nullable(Int64)", "Views on the first day of the new price"},
-			{"previous_views", "Nullable(Int64)", "Views on previous_day"},
-		})
+	t := newKeyed("product_price_changes_latest", "Storage behind the view product_price_changes", "price = previous_price", []column{
+		{"day", "Date", "First day of the new price"},
+		keyColumns(s)[0],
+	}, []column{
+		{"currency_code", "LowCardinality(String)", "Currency of the prices"},
+		{"price", "Decimal(18, 4)", "New price; equal to the old one: the row stands for no change"},
+		{"previous_day", "Date", "Last day of the old price of which there is a record"},
+		{"previous_price", "Decimal(18, 4)", "Old price"},
+		{"views", "Nullable(Int64)", "Views on the first day of the new price"},
+		{"previous_views", "Nullable(Int64)", "Views on previous_day"},
+	})
 	t.ofChild = true
 	t.fill = func(x script, delta string, first bool) []string {
 		if first {

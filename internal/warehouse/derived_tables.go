@@ -16,11 +16,11 @@ type keyed struct {
 	key, values []column // beside the account, the version and the run
 }
 
-func newKeyed(table, comment, settings, nothing string, key, values []column) keyed {
+func newKeyed(table, comment, nothing string, key, values []column) keyed {
 	columns := slices.Concat([]column{accountColumn}, key, values, []column{
 		{"version", "UInt64", "The highest wins"}, {"_run_id", "UUID", "Run that loaded the row"},
 	})
-	order := "(account, " + joinNames(key) + ")\nSETTINGS " + settings
+	order := "(account, " + joinNames(key) + ")\nSETTINGS index_granularity = 1024"
 	t := keyed{key: key, values: values}
 	t.table, t.nothing, t.create = table, nothing, createTable(table, columns, "ReplacingMergeTree(version)", order,
 		comment)

@@ -37,8 +37,8 @@ func (w *Warehouse) FinishInterrupted(ctx context.Context) error {
 		}
 		open += here
 	}
-	if open == 0 || w.CheckSchema(ctx) != nil { // whoever reads says what is wrong with the schema
-		return nil
+	if open == 0 || w.CheckSchema(ctx) != nil {
+		return nil //nolint:nilerr // whoever reads says what is wrong with the schema
 	}
 	_, err := w.RecoverAll(ctx)
 	return err
