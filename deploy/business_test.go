@@ -49,6 +49,9 @@ const singleSales = "(SELECT *, toDate32(sold_at) AS day, toUInt64(1) AS transac
 // TestBusinessDashboard runs every query of the dashboard on a warehouse that was loaded, in wide samples by a user's
 // commands: each gives rows, in the form that its panel wants.
 func TestBusinessDashboard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	w, now := filled(t)
 	d := readDashboard(t, "business.json")
 	macros := grafana{from: now.AddDate(-1, 0, 0), to: now, variables: map[string][]string{"account": {"acme", "globex"}}}

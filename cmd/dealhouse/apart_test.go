@@ -84,6 +84,7 @@ func (b *bench) serveApart(t *testing.T, flags ...string) (server *process, url 
 // TestEngineCrashes ends the engine of a door in the middle of a read: who asked is told, who asks next is answered,
 // and the log says once what happened.
 func TestEngineCrashes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)
@@ -187,6 +188,7 @@ func TestStatementsThatDoNotEnd(t *testing.T) {
 // TestDaemonWithoutItsEngine ends the engine of a daemon while it loads: the run goes on with the next engine, and what
 // is loaded is what the API has.
 func TestDaemonWithoutItsEngine(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	b.migrated(t)

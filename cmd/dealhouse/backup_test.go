@@ -98,6 +98,7 @@ func (b *bench) backUpDuringRun(t *testing.T, path string) {
 // A restore that fails leaves an empty folder; one whose process dies leaves a folder that nobody opens, and that the
 // same command begins anew. A backup of a newer version is refused before anything is made.
 func TestRestoreBroken(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)

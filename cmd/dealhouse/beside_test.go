@@ -128,6 +128,7 @@ func TestEveryCommandBesideDaemon(t *testing.T) {
 // Every command works beside a daemon that has the embedded warehouse, and answers what it does without one, which is
 // compared for a part of them unless a wide sample is asked for.
 func TestCommandsBesideDaemon(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	streams := narrow("coupons", "transactions", "payouts", "products")
@@ -233,6 +234,7 @@ func TestLoadingBesideDaemon(t *testing.T) {
 
 // A command that only looks works through a sync that is under way, and one that loads waits for its end.
 func TestCommandsBesideSync(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)

@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/enginetest"
 )
 
 // TestCheckServer checks servers that are not alike: each command says what is wrong, and ends with the code that keeps
 // a scheduler from trying again.
 func TestCheckServer(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	engine, err := chdb.Open(t.Context(), chdb.Options{Dir: t.TempDir()})

@@ -67,6 +67,7 @@ func TestDaemonInSandbox(t *testing.T) {
 // read once, a folder that is a link, with one in it that leads elsewhere, paths relative to where it was started,
 // metrics in a folder of their own, no home.
 func TestSyncInSandbox(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	sandboxtest.Need(t, sandbox.Missing())
 	b := newSmallBench(t)

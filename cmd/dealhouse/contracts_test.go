@@ -16,6 +16,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -26,6 +27,7 @@ var contracts = map[string]string{"dbt": repository + "/schema/contracts/sources
 // TestSchemaContracts compares the contracts of a new warehouse with the copies in the repository, and asks the
 // warehouse all that they promise, in the words of the tools that read them (contract-1).
 func TestSchemaContracts(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

@@ -143,6 +143,7 @@ func ended(events []lineageEvent, job string) (types, failures []string) {
 // TestOthersAreTold syncs while others listen: of each run they hear when it began, what it did and how it ended, and
 // no secret.
 func TestOthersAreTold(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

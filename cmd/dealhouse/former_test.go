@@ -3,6 +3,7 @@
 package main
 
 import (
+	"dealhouse/internal/enginetest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 // An account that the warehouse knows and the configuration does not is no mistake: each command says about it what it
 // says about a configured account. Of a name that neither knows, it says so.
 func TestFormerAccount(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	b.migrated(t)

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // An address that another program has stays taken until somebody changes something: the message says what, and a retry
 // is of no use.
 func TestAddressTaken(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // makers are the commands that make the folder of an embedded warehouse, since they load or make the schema.
@@ -29,6 +30,7 @@ var lookers = map[string][]string{
 
 // No command but those that load makes the folder of an embedded warehouse.
 func TestOnlyLoadingMakesTheFolder(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	tried := map[string]bool{}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // mailbox is a receiver that remembers what it took, by path.
@@ -70,6 +71,7 @@ func (b *bench) printed(t *testing.T, code int, words []string, args ...string) 
 // A sync tells receivers what begins and ends, once, and dead man's switches of each run; a receiver that is down
 // changes neither its output nor its exit code, and is told by the next sync.
 func TestSyncTells(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b, hook := newBench(t), newMailbox(t)
 	text, err := os.ReadFile(b.config)

@@ -45,6 +45,7 @@ func (b *bench) shrink(t *testing.T) {
 
 // By commands alone: what is paused is left out by a sync, which says so, and consent lets one sync delete.
 func TestOperateWithoutDaemon(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.env = append(b.env, "USER=robin") // which anybody can set, and nobody is

@@ -246,6 +246,7 @@ func text(v any) string {
 // What is served is read-only, and only for those who know the password; the program ends when it is told to, and at
 // once when it is told twice.
 func TestServeWarehouse(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)
@@ -316,6 +317,7 @@ func (p *process) twice(t *testing.T, s syscall.Signal) {
 
 // A sync that is interrupted says so, keeps what readers see, and leaves the rest to the next one.
 func TestInterruptedSync(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)
@@ -342,6 +344,7 @@ func TestInterruptedSync(t *testing.T) {
 
 // A sync that was killed is shown as killed at once, and not only when its stream is loaded again.
 func TestKilledSync(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)

@@ -190,6 +190,7 @@ func (b *bench) damage(t *testing.T, table string) {
 
 // The text file is there at once or not at all, and the node exporter may read it.
 func TestMetricsTextfile(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newSmallBench(t)
 	b.migrated(t)
@@ -288,6 +289,7 @@ func (s *stopping) Write(p []byte) (int, error) {
 
 // The status is shown again and again; where nothing can be redrawn, one after the other.
 func TestStatusWatch(t *testing.T) {
+	enginetest.Long(t)
 	b := newBench(t)
 	for format, word := range map[string]string{"table": "globex   products",
 		"json": `"account": "globex", "stream": "products"`} {

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // A statement that ClickHouse refuses is a mistake of whoever wrote it, whatever its code; a limit names its flag.
 func TestQueryMistakes(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	b.migrated(t)

@@ -158,6 +158,7 @@ func (b *books) play(t *testing.T) {
 
 // TestReconcile has one payout of each kind and finds each, in every output.
 func TestReconcile(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBooks(t)
 	b.migrated(t)

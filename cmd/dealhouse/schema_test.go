@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -18,6 +19,7 @@ const dictionary = repository + "/schema/DICTIONARY.md"
 
 // TestSchema compares what a new warehouse says about itself with the copy in the repository.
 func TestSchema(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	b.call(t, "schema").want(t, 2, "there is no warehouse")

@@ -49,6 +49,7 @@ func (b *bench) sync(t *testing.T, code int, args ...string) (map[string]syncRow
 
 // The life of a warehouse, step by step. The steps build on each other, since opening an engine takes its time.
 func TestLife(t *testing.T) {
+	enginetest.Long(t)
 	engineHere(t)
 	b := newBench(t)
 	t.Run("nothing there yet", b.beforeFirstSync)

@@ -112,6 +112,7 @@ func TestLaunchedByHand(t *testing.T) {
 
 // A question reaches the engine in a process of its own as it was typed, however long, and so does its end.
 func TestQueryInSandbox(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.migrated(t)

@@ -44,6 +44,9 @@ func (w *Demo) wrong(t *testing.T, account string) (n int) {
 // At the start one payout lacks a transaction, and after some days two more are wrong. Those of the other account are
 // right.
 func TestWorld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	w, err := NewDemo(t.Context())
 	if err != nil {

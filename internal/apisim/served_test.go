@@ -17,6 +17,9 @@ import (
 // The answers, the refusals and the effects of calls by hand stay the same, byte for byte, in worlds with other seeds,
 // sizes and settings. The digests are from the time before each list of the simulator was described in one place.
 func TestServedAsEver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		seed   uint64

@@ -181,6 +181,9 @@ var document = regexp.MustCompile(`[\w./-]*\w\.(?:md|txt)\b`)
 
 // TestDocuments wants comments to cite no document but those of the repository, and invariants by their names.
 func TestDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	r := read(t)
 	for _, c := range r.comments {

@@ -184,6 +184,9 @@ func TestLooseFileWarnings(t *testing.T) {
 // TestNoPathShowsASecret checks config-3: whatever is wrong with a secret or with what is around it, no error of Load
 // contains the secret.
 func TestNoPathShowsASecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	const s = "hUnTeR2"
 	values := []string{
 		`"` + s + `"`, `"` + s + ` ` + s + `"`, `"Bearer ` + s + `"`, `"env:` + s + `"`, `"ENV:` + s + `"`,

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // Fifty accounts that are all due begin a few runs at a time, and none is forgotten. Streams that are read for hours
 // leave room for the others, and what an operator wants comes first (daemon-11).
 func TestMostRunsAtOnce(t *testing.T) {
+	enginetest.Long(t)
 	plan := &Plan{MaxRuns: 8}
 	for i := range 50 {
 		for _, stream := range catalog.Names() {

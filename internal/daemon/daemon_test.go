@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -102,6 +103,7 @@ func TestClockJumps(t *testing.T) {
 // A panic ends its run and is logged with its stack, and nothing else happens (daemon-5). The same is true for a
 // panic in what follows a run.
 func TestPanic(t *testing.T) {
+	enginetest.Long(t)
 	b := start(t, &Plan{Streams: []Stream{planned(t, "acme", "coupons", "@every 1m", ""),
 		planned(t, "acme", "payouts", "", "")}}, func(_ *bed, o *Options) {
 		o.Warehouse = open(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
 )
@@ -329,6 +330,7 @@ func (d *fullDisk) PrepareBatch(ctx context.Context, query string,
 
 // If the disk is full, the answer to a request says what to do, and not only what the engine says.
 func TestFullDiskIsAdvised(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	full := &atomic.Bool{}
 	full.Store(true)

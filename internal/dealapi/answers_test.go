@@ -64,6 +64,9 @@ func answered(status, headers, body string) string {
 // TestAnswers gives each answer that a service, or something in front of it, may give in place of a page. The message
 // says what was answered, to what, and what to do.
 func TestAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	const inJSON, inHTML = "Content-Type: application/json\r\n", "Content-Type: text/html\r\n"
 	style := "<style>" + strings.Repeat("a{b:c} ", 200) + "</style>"
 	first := answered("200 OK", inJSON, `{"data":[{"id":"a"}],"cursor":"b"}`)

@@ -77,6 +77,9 @@ func sideBySide(t *testing.T, n int, handler http.HandlerFunc) []error {
 
 // Six bombs at once fit into the memory of the deployment, with room for everything else.
 func TestBombsDoNotAddUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	packed := bomb(t, 300<<20)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(460 << 20))
 	// The peak must show memory in use, not garbage that a slow collector has not freed yet.

@@ -170,6 +170,9 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 // TestLimiterSettles: the limiter finds an unknown limit within 20 %, and under 5 % of the requests are
 // refused once it has settled.
 func TestLimiterSettles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for _, limit := range []int{5, 20, 100} {
 		for _, windows := range []bool{false, true} {
 			for _, start := range []float64{0, 1000} {

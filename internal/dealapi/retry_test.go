@@ -239,6 +239,9 @@ func TestCancelDuringAWait(t *testing.T) {
 }
 
 func TestTimeoutOfOneAttemptIsRetried(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for name, sent := range map[string]string{"before the header": "", "in the body": `{"data":[`} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32

@@ -71,6 +71,9 @@ func spoiled(inner, outer string) bool {
 
 // No spelling of a key is shown, nor one within another, in whatever text it is.
 func TestKeyIsFoundInEveryWriting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

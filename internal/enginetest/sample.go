@@ -56,6 +56,15 @@ func OnlyWide(t testing.TB) {
 	}
 }
 
+// Long skips a test under -short, which has those that take a moment: what is left runs after every change, in
+// seconds.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: it runs without -short")
+	}
+}
+
 // OnlyWideWithoutRace is OnlyWide for tests of which nothing runs beside anything else: the race detector, which slows
 // them tenfold, would see nothing. .ci/run has another step for each.
 func OnlyWideWithoutRace(t testing.TB) {

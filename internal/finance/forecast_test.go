@@ -97,6 +97,9 @@ func TestForecastRounds(t *testing.T) {
 // TestForecastSeesNoFuture changes everything that came later, and everything that was not seen, at random: no forecast
 // of an earlier month changes, and no test.
 func TestForecastSeesNoFuture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	known, tested := 0, 0
 	for seed := range uint64(300) {

@@ -194,6 +194,9 @@ func (p *play) payout() *Payout {
 // TestRandomWorlds explains payouts whose truth is known: the parts add up exactly in each currency, what is called
 // certain is true, and if everything was seen, each kind is the true one.
 func TestRandomWorlds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	var certain, ambiguous, explained, seen int
 	for seed := range uint64(4000) {

@@ -75,6 +75,7 @@ func TestWantedNoMoreAndAgain(t *testing.T) {
 
 // A success is sent to the URL as it is configured, and other signals to paths below it, whatever its path contains.
 func TestPingPaths(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	paths := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,

@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // A fault is told once, however many streams it stops one after the other, and so is its end. Another fault is told,
 // also of a stream that fails already.
 func TestOneMessageOfACause(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	const down, other, key = "service https://a.example.com:443", "service https://b.example.com:443", "key"

@@ -13,6 +13,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
@@ -49,6 +50,7 @@ func (h *house) states(name string) (states []string) {
 // Nothing is lost while a receiver is down, no other receiver has to wait, and the messages arrive in order
 // when it is up.
 func TestReceiverIsDown(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops, up := newHouse(t), newHook(t), newHook(t)
 	receivers := []Receiver{ops.webhook("ops"), up.webhook("up")}
@@ -98,6 +100,7 @@ func TestReceiverIsDown(t *testing.T) {
 
 // Waiting messages are limited in age and number. A message that the receiver refuses does not hold up the next.
 func TestBounds(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	n := h.notifier(ops.webhook("ops"))
@@ -164,6 +167,7 @@ func (noRoom) PrepareBatch(context.Context, string, ...driver.PrepareBatchOption
 
 // If the warehouse accepts no rows, it has no record of failed runs. The failures are reported all the same.
 func TestWarehouseWithoutRoom(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	h.run("acme", "coupons", warehouse.OutcomeSuccess, "")

@@ -17,6 +17,7 @@ import (
 // Each edge is told once, whatever runs and processes there are in between. Without a wide sample, each kind of edge
 // comes once: TestWantedNoMoreAndAgain has repeated ones.
 func TestEdges(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops, patient, finance := newHouse(t), newHook(t), newHook(t), newHook(t)
 	third, payouts := patient.webhook("patient"), finance.webhook("finance")
@@ -147,6 +148,7 @@ func TestEdges(t *testing.T) {
 
 // Two processes that see the same report it once, and a process reports nothing about accounts of another process.
 func TestTwoProcesses(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	for _, s := range h.streams {
@@ -194,6 +196,7 @@ func TestTurnWithoutPatience(t *testing.T) {
 
 // A message has what its stream said, shortened, and a limited number of the things that it is about.
 func TestTexts(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	h.run("acme", "coupons", warehouse.OutcomeFailed,

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
@@ -124,6 +125,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 
 // No error, log line or row shows a secret, whatever goes wrong.
 func TestSecretsStaySecret(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	h.hasty = 2 * time.Second // none of them accepts anything: looking up an unknown name may take long

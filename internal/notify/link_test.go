@@ -7,12 +7,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/receiver"
 	"dealhouse/internal/warehouse"
 )
 
 // TestLinksAndCommands: a message leads to the page that it is about, and has the commands as they are to be typed.
 func TestLinksAndCommands(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const page = "https://deals.example.com/x"
 	h, ops, chat, plain := newHouse(t), newHook(t), newHook(t), newHook(t)

@@ -142,6 +142,7 @@ func TestAsStamped(t *testing.T) {
 // world is generated and runs for half a year: payouts are made, transactions are decided before and after,
 // touched, deleted and moved.
 func TestReconciliationEqualsItsTransactions(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	o := scripted()
 	o.Transactions, o.Seed, o.MixedCurrencies = 1500, 11, 0.02
@@ -207,6 +208,7 @@ INNER JOIN
 }
 
 func TestFindingsAreToldOnce(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newWorld(t, scripted())
 	x.put(t, saleOne, "PENDING", "1.5", 7)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 	"dealhouse/internal/warehouse"
 )
@@ -387,6 +388,7 @@ func (w *hiddenWorld) states(t *testing.T, seed uint64, imported []*hiddenPaymen
 // shares add up; nothing is in transit when all is settled. SETTLEMENT_WORLDS is how many worlds there are; the first
 // have fixed seeds.
 func TestPairOfRandomWorlds(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	worlds := 1000
 	if text := os.Getenv("SETTLEMENT_WORLDS"); text != "" {

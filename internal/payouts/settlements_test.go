@@ -63,6 +63,7 @@ const bankHeader = "reference,received_on,currency,amount,fee,payout_currency,pa
 
 // TestThreeWay settles payouts in every way, by hand, and corrects one.
 func TestThreeWay(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newWorld(t, scripted())
 	for id, worth := range map[int64]map[string]string{

@@ -13,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/finance"
 )
 
@@ -193,6 +194,7 @@ func (y *year) bank(t *testing.T) ThreeWay {
 
 // TestYear compares the whole report of a scripted year, as a person reads it: every verdict, amount and sentence.
 func TestYear(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	y := playYear(t)
 	rules := Filter{Account: "acme", Tolerances: finance.Tolerances{"EUR": 5, "USD": 5}}

@@ -11,6 +11,7 @@ import (
 
 	"dealhouse/internal/chdb"
 	"dealhouse/internal/config"
+	"dealhouse/internal/enginetest"
 )
 
 // settings are an environment with an account whose API is not there, and a warehouse that is still to be made.
@@ -27,6 +28,7 @@ func of(all []Finding, check string) []Finding {
 // Each check is made whatever the others find, no folder is created and no secret told (nothing is created by looking,
 // one fault hides no other, no secret in a finding).
 func TestAll(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	all := NewChecker(CheckOptions{Config: settings(dir)}).All(t.Context())
@@ -82,6 +84,7 @@ func TestBrokenConfiguration(t *testing.T) {
 
 // An address that the API does not know is told whole, without what is secret in it.
 func TestUnknownAddress(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	api := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(api.Close)

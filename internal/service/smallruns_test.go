@@ -19,6 +19,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/config"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
@@ -211,6 +212,7 @@ func asLongAs(took time.Duration) int {
 // A run that finds nothing new costs little: one request, and these statements. One that finds three changed rows needs
 // no table that they do not concern. The numbers may only fall.
 func TestQuietRun(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h := newHouse(t, 900)
 	for stream, most := range map[string]int{"transactions": 10, "coupons": 13, "payouts": 14} {

@@ -167,6 +167,7 @@ func TestNoticeOfTheService(t *testing.T) {
 
 // In a small list one row is a large share: a few may go, the rest waits for consent, and all else is loaded.
 func TestDeletionsOfSmallLists(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "coupons")
 	now, outcome := 0, ""
@@ -231,6 +232,7 @@ func TestDeletionsOfSmallLists(t *testing.T) {
 
 // What the guard holds back is deleted once an operator agrees, by the count that was shown.
 func TestConsentToWhatWaits(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "payouts")
 	x.answers(`[` + items(x.job.Stream, 1, 20, "1") + `]`)
@@ -267,6 +269,7 @@ func TestConsentToWhatWaits(t *testing.T) {
 // A walk that breaks off behind a page that is not whole does not continue behind it: the rest alone would look whole.
 // One that breaks off elsewhere continues, and compares the service's count with all that it has read.
 func TestWalkIsNotWhole(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "products")
 	var requests []string
@@ -322,6 +325,7 @@ func TestWalkIsNotWhole(t *testing.T) {
 
 // A bare array has no envelope: its headers may say that there is more.
 func TestPayoutsThatAreNotWhole(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "payouts")
 	header, list := http.Header{}, ""

@@ -51,6 +51,7 @@ func transaction(n int, updatedAt time.Time) []byte {
 // TestBackfillRange reads a range in which rows lie exactly on the borders of windows: rows of the range are read once,
 // other rows are not read, and the watermark stays.
 func TestBackfillRange(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(-1, 3)), open(t)
 	from := x.Now().AddDate(0, 0, -20).Truncate(24 * time.Hour)
@@ -127,6 +128,7 @@ func TestBackfillIsParallel(t *testing.T) {
 // TestBackfillGoesOn breaks a backfill by a window that fails: the others are kept, and the same command reads the
 // rest. A backfill of another range in between changes nothing about that.
 func TestBackfillGoesOn(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	rows, early := enginetest.Sample(1_000, 6_000), enginetest.Sample(20, 40) // windows before the one that fails
 	x, w := serve(t, pastWorld(rows, 50)), open(t)

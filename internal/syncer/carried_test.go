@@ -10,11 +10,13 @@ import (
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // A complete run says in how many records each field has a value; a run that reads a part does not. If no record has a
 // field any more, that is noticed after the run.
 func TestCarried(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	x := serve(t, tinyWorld(15, "acme"))

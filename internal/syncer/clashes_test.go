@@ -29,6 +29,7 @@ INNER JOIN (SELECT account, product_key, day, price FROM product_prices ORDER BY
 // Shirts of two colours share their pages, but are products of their own, each with its own series of prices, in
 // whichever order the feed has them.
 func TestVariantsOfOnePage(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "products")
 	var feed []string
@@ -56,6 +57,7 @@ func TestVariantsOfOnePage(t *testing.T) {
 // Of different records with one key, the last of the list is loaded, in all tables. They are named by a warning and a
 // check, until the list has them no more.
 func TestRecordsThatShareAKey(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "products")
 	one1, two, three := shirt("https://x.test/1", "s", "one", 1, 2, 3), shirt("https://x.test/1", "s", "two", 10, 20), shirt("https://x.test/1", "s", "three", 100, 200)

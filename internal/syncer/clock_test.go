@@ -17,6 +17,7 @@ import (
 // TestClocks lets the clocks of a service, of its answers and of the warehouse go wrong, and old answers come, in ways
 // that are written out. Afterwards, three runs put everything right.
 func TestClocks(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const ahead = 3 * time.Hour
@@ -309,6 +310,7 @@ func (c *clockWorld) settle(t *testing.T) (said string) {
 // clock of updatedAt is not set back by itself, a run of transactions sees each state of the service's clock, and an
 // answer of a cache that is dated after the present has an Age.
 func TestModelOfClocks(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	first, histories := setting(t, modelSeed, 1), setting(t, modelHistories, enginetest.Sample(1, 30))

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // TestConfirmedDeletes lets a list leave out rows of which some still exist: only those that are not found at their own
 // address either are deleted.
 func TestConfirmedDeletes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const rows = 20
 	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }

@@ -181,6 +181,7 @@ func TestOpaqueCursors(t *testing.T) {
 // TestProductMissingOnce takes a product out of one walk, as a feed does that shifts while it is read. It stays, until
 // two walks in a row do not have it.
 func TestProductMissingOnce(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	o := tinyWorld(5, "acme")
 	x, w := serve(t, o), open(t)

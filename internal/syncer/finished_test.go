@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -14,6 +15,7 @@ import (
 // returns and in sync_runs, but its rows are dated before. If the clock is set back meanwhile, the run still does not
 // end before that date. A run that another process finishes ends at the date of its rows.
 func TestRunEndsWithItsPublication(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const stream, slow = "coupons", 90 * time.Second
 	x, w := serve(t, tinyWorld(21, stream)), open(t)

@@ -167,6 +167,7 @@ func overtaken(end func() error) hook {
 // TestOvertakenInsertFails lets the insert of a batch fail after that of the next one has ended. The place of the walk
 // is before the one that failed: the next run reads it, and what comes after it.
 func TestOvertakenInsertFails(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	x := serve(t, fourPages("products"))

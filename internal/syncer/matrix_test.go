@@ -94,6 +94,7 @@ func chosenKinds(number int) []string {
 // still until the run is stopped. The run ends as documented, readers see the old state or the new one, and after one
 // clean run everything is as if nothing had happened. Kills are in TestKillMatrix.
 func TestFaultMatrix(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for kind, stream := range kinds {
@@ -221,6 +222,7 @@ func checkEnd(t *testing.T, step matrixStep, fault string, err error) {
 // TestDecodeFaults covers the step that touches nothing outside: pages whose items are no records, once and always, and
 // a run that is stopped while it decodes.
 func TestDecodeFaults(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for _, stream := range chosenKinds(0) {

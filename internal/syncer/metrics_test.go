@@ -101,6 +101,7 @@ func TestRecordsCountWhenTheyAreVisible(t *testing.T) {
 
 // The lag is measured by the API's clock, and ages by the warehouse's. Both grow while nothing runs.
 func TestLagAndAge(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	o := tinyWorld(14, "acme")

@@ -42,6 +42,7 @@ func numberFrom(t *testing.T, name string, standard uint64) uint64 {
 // run, everything up to the watermark is loaded, and no row is gone that the service had all the time. After a quiet
 // run the views equal the truth.
 func TestMovingLists(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	first := numberFrom(t, movingSeed, uint64(enginetest.Sample(4, 1)))

@@ -181,6 +181,7 @@ func (a *answering) event() {
 // TestAnswersModel makes random histories in which others answer: no row of theirs is ever shown. Once all is put
 // right, three runs at most bring back everything, whatever was interrupted.
 func TestAnswersModel(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for i := range setting(t, modelHistories, enginetest.Sample(1, 12)) {

@@ -214,6 +214,7 @@ func TestAnotherServiceAnswers(t *testing.T) {
 // TestServiceMoves changes what names the service, and not the service: a new key, another host, the same address
 // written otherwise. Runs go on without a word, walks begin anew, and the service that they end with is stored.
 func TestServiceMoves(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, tinyWorld(18, "acme")), open(t)
 	jobs := x.jobs(t, "acme", "transactions", "payouts", "products")
@@ -252,6 +253,7 @@ func TestServiceMoves(t *testing.T) {
 // TestNewService consents to another service: all of it is read, nothing of the former one stays, and ordinary runs go
 // on with it. A list that moved is not enough.
 func TestNewService(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, other, w := serve(t, tinyWorld(41, "acme")), serve(t, tinyWorld(42, "acme")), open(t)
 	jobs := x.jobs(t, "acme", "transactions", "products", "payouts", "coupons")
@@ -330,6 +332,7 @@ func TestWalkOfAnotherService(t *testing.T) {
 
 // TestBackfillOfAnotherService lets another service answer a backfill, and the rest of a first load.
 func TestBackfillOfAnotherService(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	o := tinyWorld(51, "acme")
 	o.Transactions, o.Settings.PageSize = 400, 20
@@ -380,6 +383,7 @@ func TestBackfillOfAnotherService(t *testing.T) {
 // TestNewestRowVanishes removes the newest transaction at the service. A run that reads what changed cannot tell this
 // from an older copy; a person can say so, and runs go on after it.
 func TestNewestRowVanishes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, tinyWorld(61, "acme")), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
@@ -424,6 +428,7 @@ func TestNewestRowIsRejected(t *testing.T) {
 // TestReferencesOfAnotherService asks for deals at a wrong address, which knows none: they are asked for again as soon
 // as the address is right. What the right address does not know is remembered, but not before a full read.
 func TestReferencesOfAnotherService(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, tinyWorld(71, "acme")), open(t)
 	const id = "c0ffee00-0000-4000-8000-00000000c0de"

@@ -22,6 +22,7 @@ import (
 // TestWarehouseComesBack refuses the connection at the first of each kind of statement, and loses the answer to the
 // second: each run succeeds, as if nothing had happened.
 func TestWarehouseComesBack(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for _, stream := range chosenKinds(1) {
@@ -70,6 +71,7 @@ func TestWarehouseComesBack(t *testing.T) {
 // TestRunTimeout lets the deadline end a walk whose service stands still. The walk has failed, and
 // the next one continues it.
 func TestRunTimeout(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10

@@ -26,6 +26,7 @@ func panicAt(point string) hook {
 // A panic, in whichever goroutine of a run, ends that run as failed, and nothing else. The next run
 // makes up for it (syncer-10).
 func TestPanicsAreContained(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	x := serve(t, tinyWorld(12, "transactions"))

@@ -53,6 +53,7 @@ const unknownOffers = "SELECT uniqExact(cashback_offer_id) FROM transactions WHE
 
 // TestReferences resolves hundreds of expired offers in bounded runs, and wants only the joins to change.
 func TestReferences(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	transactions, few := enginetest.Sample(2_000, 10_000), enginetest.Sample(101, 300)
 	x, w := serve(t, expiredWorld(transactions, 2*few)), open(t)
@@ -248,6 +249,7 @@ func TestReferencesNotFound(t *testing.T) {
 // TestReferenceFaults wants only answers that say something about the row to be remembered. One bad row must not block
 // the others, and a service that is down must not be asked for each row.
 func TestReferenceFaults(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const rows = 40
 	w := open(t)

@@ -117,6 +117,7 @@ const (
 const statusOf = "substring(toString(id), -1), ' ', status, ' ', ifNull(toString(order_value), '-')"
 
 func TestRetryTransactions(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	k := keep(t, "transactions")
 	k.job.BatchRows = 1 // so that rows are staged while candidates are still read

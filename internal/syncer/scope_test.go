@@ -136,6 +136,7 @@ func warned(r warehouse.RunRecord, text string) bool {
 // widened, when it is narrowed with and without consent, from a service that does not know the filters, and from
 // one that refuses a value.
 func TestScope(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	s := newScoped(t, "acme", "coupons", nil)
 	hosts := s.hosts(t)

@@ -24,6 +24,7 @@ var shardAccounts = []string{"acme", "globex"}
 // and every view with that of a warehouse that is not divided. Without a wide sample, it compares only the transactions
 // of a tiny world with the truth.
 func TestShards(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	size, streams := tinyWorld(17, shardAccounts...), []string{catalog.Transactions().Name}
 	if enginetest.Wide() {

@@ -22,6 +22,7 @@ import (
 )
 
 func TestExpiredCouponStaysInHistory(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Rates.DealTurnover = 0.02
@@ -59,6 +60,7 @@ func respond(t *testing.T, bodies map[string]string) string {
 }
 
 func TestMoneyArrivesExactly(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	amounts := []struct{ sent, want string }{
 		{"0.1", "0.1"}, {"112.45", "112.45"}, {"99999999999999.9999", "99999999999999.9999"}, {"1e2", "100"},
@@ -94,6 +96,7 @@ func TestMoneyArrivesExactly(t *testing.T) {
 }
 
 func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	rows := enginetest.Sample(5_000, 20_000)
 	options := apisim.Options{Seed: 3, Retailers: 50, Promotions: -1, Coupons: -1, CashbackOffers: 10, Products: -1,
@@ -170,6 +173,7 @@ func TestTwoSyncsAtOnce(t *testing.T) {
 }
 
 func TestMassDeleteIsStopped(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	body := `[{"id":1,"totalGmv":1},{"id":2,"totalGmv":2},{"id":3,"totalGmv":3}]`
@@ -313,6 +317,7 @@ func TestDryRunLeavesNothing(t *testing.T) {
 
 // TestWalkGoesOn breaks a product walk in the middle and lets the next run continue it.
 func TestWalkGoesOn(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	options := smallWorld()
 	options.Settings.PageSize = 10

@@ -16,6 +16,7 @@ import (
 // the end of the publication. Meanwhile another one loads a newer world. When the first wakes up, it must not bring the
 // old rows back, nor leave anything that stops later runs. TestLostAndFailed takes a walk over.
 func TestTakenOver(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for kind, stream := range []string{"coupons", "products"}[:enginetest.Sample(1, 2)] { // without and with a checkpoint
@@ -140,6 +141,7 @@ func TestTakenInTheSameMoment(t *testing.T) {
 // TestLostAndFailed lets a walk lose its stream without knowing, and then fail for another reason. Nobody continues it,
 // because the other worker has cleared the checkpoint. So the walk removes its rows itself.
 func TestLostAndFailed(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	x := serve(t, tinyWorld(16, "products"))

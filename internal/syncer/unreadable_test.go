@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -14,6 +15,7 @@ const unreadableKey = "sk_live_of_the_account_acme"
 // TestValuesThatAreNoJSON loads lists in which single values are no JSON, or are written in other ways than the
 // interface shows, behind a byte order mark. Only what nobody can read is lost, and it is kept.
 func TestValuesThatAreNoJSON(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	bodies := map[string]string{
 		"/v1/deals/transactions": "\ufeff" + `{"data":[

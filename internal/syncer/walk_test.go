@@ -91,6 +91,7 @@ func TestStoppedWalk(t *testing.T) {
 // TestCheckpointWithoutItsRows has a worker find the checkpoint of a walk whose rows are gone, because another
 // worker has ended the walk.
 func TestCheckpointWithoutItsRows(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
 	job := x.jobs(t, "acme", "products")[0]

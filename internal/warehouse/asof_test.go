@@ -15,6 +15,7 @@ import (
 // the views showed after each run. At the end the view as of each of these moments must show exactly that, and so
 // must the history.
 func TestAsOf(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	random := rand.New(rand.NewPCG(1, 2))

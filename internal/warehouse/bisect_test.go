@@ -33,6 +33,7 @@ func (c counted) PrepareBatch(ctx context.Context, query string,
 // TestPoison stages batches of which the engine refuses a few rows. These are found, with their JSON, in few inserts,
 // and all others are staged, also if the same batch is sent again.
 func TestPoison(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	inserts := 0

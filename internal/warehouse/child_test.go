@@ -151,6 +151,7 @@ func next(random *rand.Rand, before priceList) priceList {
 
 // TestUnchangedPricesAreNotUnpacked loads the same list again: nothing is written, and no entry is unpacked.
 func TestUnchangedPricesAreNotUnpacked(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	page := func(name string, views int) string {

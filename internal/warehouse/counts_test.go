@@ -147,6 +147,7 @@ func TestEmptiedDelta(t *testing.T) {
 
 // TestKeyTwice checks that a delta is not published if it has a key twice, or more rows than the plan.
 func TestKeyTwice(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	r := begin(t, w, "products")

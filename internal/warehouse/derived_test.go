@@ -188,6 +188,7 @@ WHERE account = {account:String} AND payout_id IS NOT NULL AND _deleted = 0
 // TestRebuild fills empty derived tables, and repairs one in which rows are wrong, missing and too many. Without a wide
 // sample, the tables are compared when they are wrong, and after the last run; the views are compared after each step.
 func TestRebuild(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	makeReferences(t, w)

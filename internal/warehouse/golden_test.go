@@ -378,6 +378,7 @@ func golden(t *testing.T, name, about string, statements []statement) {
 
 // TestStatements compares each statement that is rendered with the golden files, and makes the engine parse them.
 func TestStatements(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	files := map[string][]statement{"shared": ofAll(), "queries": ofQueries()}
 	about := map[string]string{"shared": "What is sent that belongs to no stream.",

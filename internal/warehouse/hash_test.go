@@ -52,6 +52,7 @@ func hashPage(s *catalog.Stream) string {
 
 // TestStoredHash checks that the hash of a stored row can be computed from what is stored, whatever its fields hold.
 func TestStoredHash(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for _, s := range catalog.All() {
@@ -118,6 +119,7 @@ func hashSteps(s *catalog.Stream) []string {
 // each step. A run that had staged its rows continues, and nothing looks changed. In narrow samples it never dies, and
 // migrates one stream.
 func TestMigrateHashes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	coupons, err := catalog.Find("coupons")

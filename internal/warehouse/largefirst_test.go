@@ -24,6 +24,7 @@ func paidSale(n int, status string, updatedAt string) string {
 // twice, and then changes some. The result must be the same as after small loads: each key once, and derived tables
 // as if rebuilt.
 func TestLargeFirstLoad(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const twice, page = 500, 20_000

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/chdb"
+	"dealhouse/internal/enginetest"
 )
 
 // gated is a server that holds back answers or statements, as a network or a paused machine does.
@@ -141,6 +142,7 @@ func outlive(t *testing.T, w *Warehouse, r Run) {
 // TestTwoTakeOneStream makes two workers on two replicas find a stream free at the same moment. Exactly one of them
 // publishes, and the next run has all rows.
 func TestTwoTakeOneStream(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	ids, both := []string{idA, idB}, sync.WaitGroup{}
@@ -232,6 +234,7 @@ func TestBeatOfAPausedWorker(t *testing.T) {
 // takes the stream over and cannot drop what the first had prepared. When the first reaches its replica again, it
 // publishes nothing: its rows are older than those that are stored by now.
 func TestAttachmentAfterATakeover(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	far, g := replica(t, w, "one")

@@ -29,6 +29,7 @@ func asked(t *testing.T, v View) string {
 // TestLookup looks up the transactions of a user, in every state that a row can have. The view of the lookup must have
 // the same rows as the view of the stream, before and after the parts are merged.
 func TestLookup(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day1, day2 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"

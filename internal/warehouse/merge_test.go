@@ -9,6 +9,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 const (
@@ -117,6 +118,7 @@ func coupon(id, code, updatedAt string) string {
 }
 
 func TestSnapshotMerge(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -177,6 +179,7 @@ func TestEqualUpdatedAtLaterReadWins(t *testing.T) {
 }
 
 func TestUnusableUpdatedAtDoesNotBlockTheRow(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")
@@ -195,6 +198,7 @@ func TestUnusableUpdatedAtDoesNotBlockTheRow(t *testing.T) {
 }
 
 func TestPartDeletesNothing(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	page := func(id, value string) string {
@@ -211,6 +215,7 @@ func TestPartDeletesNothing(t *testing.T) {
 }
 
 func TestRowsLoadedMeanwhileAreNotDeleted(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day = "2026-01-01T00:00:00Z"
@@ -224,6 +229,7 @@ func TestRowsLoadedMeanwhileAreNotDeleted(t *testing.T) {
 }
 
 func TestAccountsDoNotMix(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for _, account := range []string{"acme", `o'brien\`} {
@@ -241,6 +247,7 @@ func TestAccountsDoNotMix(t *testing.T) {
 }
 
 func TestProductPrices(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	product := func(history string) string {

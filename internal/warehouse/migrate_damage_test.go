@@ -14,6 +14,7 @@ import (
 // TestDroppedAndChangedViews drops, renames and changes views by hand: each time the check says that the schema has to
 // be made, a migration makes the view again, and the definitions are those of before.
 func TestDroppedAndChangedViews(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	definitions := func() []string {
@@ -58,6 +59,7 @@ func TestDroppedAndChangedViews(t *testing.T) {
 
 // TestDroppedTable takes a table away: it is not made again empty, because the state says that its rows are loaded.
 func TestDroppedTable(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for _, table := range []string{"transactions_latest", "sync_state_log", "product_prices_latest"} {
@@ -77,6 +79,7 @@ func TestDroppedTable(t *testing.T) {
 
 // TestDroppedPublicView drops a view of the database of views.
 func TestDroppedPublicView(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w, views := openPublic(t)
 	must(t, w.admin.Exec(t.Context(), "DROP VIEW "+views+".transactions"))

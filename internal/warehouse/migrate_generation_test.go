@@ -91,6 +91,7 @@ func (v version) migrate(t *testing.T) (commands []string) {
 
 // TestTwoVersionsSideBySide migrates with an older version and a newer one in turn: the older one touches nothing.
 func TestTwoVersionsSideBySide(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	older, newer := openVersion(t, w, 1000, withView("older")), openVersion(t, w, 1001, withView("newer"))

@@ -233,6 +233,7 @@ var readsTable = regexp.MustCompile(`ReadFrom\w+ \(\w+\.(\w+_(?:latest|versions)
 
 // TestViewsReadOneTableOfAStream checks warehouse-12 for each view.
 func TestViewsReadOneTableOfAStream(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	views, err := w.Dictionary(t.Context())

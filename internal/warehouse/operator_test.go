@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"dealhouse/internal/enginetest"
 	"errors"
 	"strings"
 	"testing"
@@ -109,6 +110,7 @@ func TestActionKeys(t *testing.T) {
 
 // A consent is for one run: for the run that a guard stopped last. It is valid for a day.
 func TestConsent(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	id := StreamID{"acme", "coupons"}

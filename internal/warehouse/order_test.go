@@ -38,6 +38,7 @@ UNION ALL SELECT account, -toInt64(count()) AS n FROM transactions GROUP BY acco
 // TestMovedSale changes the time of a sale, there and back, also to none, and makes the sale vanish and come back.
 // Without a wide sample, it is changed there and back, and the derived tables are compared after every fourth run only.
 func TestMovedSale(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day1, day2, day3 = "2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z", "2026-01-03T10:00:00Z"
@@ -236,6 +237,7 @@ func TestDerivedOutOfDate(t *testing.T) {
 // TestDayReadsLittle checks that the public view passes conditions on the time of sale and on the id to the order and
 // the indices of the storage, also while there are many small parts beside a large one.
 func TestDayReadsLittle(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	for i := range 4 {

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"dealhouse/internal/enginetest"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 // A field has vanished if nearly every record of a complete run had it and no record of a later one has it, and in
 // no other case.
 func TestVanishedFields(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	run := loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a", day1)+"]")

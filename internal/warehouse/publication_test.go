@@ -120,6 +120,7 @@ func TestLostStagedRowsStopTheRun(t *testing.T) {
 // TestStaleReads distinguishes a read that is older from one that is late: what was read before another run read the
 // row loses, and what a complete list says later is true.
 func TestStaleReads(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day1, day2, far = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2099-01-01T00:00:00Z"

@@ -84,6 +84,7 @@ const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 // TestQualityOfRows damages what readers see without the worker: the checks must notice.
 func TestQualityOfRows(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	wantBroken(t, w, loadRecord(t, w, "coupons", "snapshot", Whole,
@@ -124,6 +125,7 @@ func TestQualityOfRows(t *testing.T) {
 
 // TestQualityOfKeptRows checks that rows that a list leaves out and that are kept on purpose are not errors.
 func TestQualityOfKeptRows(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	loadRecord(t, w, "coupons", "snapshot", Whole, "["+coupon(idA, "a", day1)+","+coupon(idB, "b", day1)+"]")
@@ -141,6 +143,7 @@ func transaction(id, status, cashback, updatedAt, more string) string {
 }
 
 func TestQualityOfValues(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	now, err := w.Now(t.Context())

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"dealhouse/internal/enginetest"
 	"errors"
 	"log/slog"
 	"strings"
@@ -29,6 +30,7 @@ func (h noted) Handle(_ context.Context, r slog.Record) error {
 // second takes the stream when the first has checked its lease and is about to attach what the dead run had prepared.
 // The second must not attach it again at the same time.
 func TestTwoFinishOneRun(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	dead, in := prepared(t, w, "["+coupon(idA, "a", day1)+"]")

@@ -97,6 +97,7 @@ func TestIntentWithoutDelta(t *testing.T) {
 // TestMigratedMeanwhile finds a delta that was made before a migration added a column: it can no longer be attached,
 // and what it holds is read again.
 func TestMigratedMeanwhile(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const page = `[{"id":"` + idA + `","code":"a","updatedAt":"2026-01-01T00:00:00Z"}]`

@@ -85,6 +85,7 @@ func TestUnlisted(t *testing.T) {
 }
 
 func TestUnknownReferences(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	transactions, err := catalog.Find("transactions")

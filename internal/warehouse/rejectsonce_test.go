@@ -44,6 +44,7 @@ func listed(t *testing.T, w *Warehouse, columns string) []string {
 
 // TestRejectsAreKeptOnce makes runs meet the same values repeatedly: each is one row, in the view and in the storage.
 func TestRejectsAreKeptOnce(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	bad := []decode.Reject{
@@ -156,6 +157,7 @@ func TestRejectsWithTheClockSetBack(t *testing.T) {
 // TestListedAndUnreadable checks that a row stays whose record is listed and cannot be loaded, also if another worker,
 // which has lost the stream, has met the record since.
 func TestListedAndUnreadable(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+

@@ -17,6 +17,7 @@ import (
 // What is older than its retention is removed, and what other things depend on stays: the states of streams are the
 // same before and after.
 func TestRetire(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	fillRuns(t, w, 6000)

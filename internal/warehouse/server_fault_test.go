@@ -22,6 +22,7 @@ func refuse(w http.ResponseWriter, code int, text string) {
 // it, may have. The run ends with an error that says what to do, never with a success. When the reason is gone, the
 // next run finishes the work, or reads again: no row is lost.
 func TestServerFaults(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	far, g := through(t, w, Options{MaxRetryElapsed: 1}) // a second attempt is too late

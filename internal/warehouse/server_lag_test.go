@@ -14,6 +14,7 @@ import (
 // TestLagThatDoesNotPass ends the run, within its time, with an error that names the lag, and changes nothing. A lag
 // that passes is waited for.
 func TestLagThatDoesNotPass(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")

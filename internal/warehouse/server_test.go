@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"bytes"
+	"dealhouse/internal/enginetest"
 	"errors"
 	"fmt"
 	"io"
@@ -154,6 +155,7 @@ func inCloud(s string) string {
 // TestFitServers checks that fit servers are accepted: one like the embedded engine, and Cloud, in which a
 // stream is loaded.
 func TestFitServers(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	far, f := serve(t, w, Options{}, is())
@@ -284,6 +286,7 @@ func TestFailureInAHeader(t *testing.T) {
 
 // TestFailover moves to the next server of the DSN, but not during a run.
 func TestFailover(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	server := httptest.NewServer(&fake{Handler: door(w),

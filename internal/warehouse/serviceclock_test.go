@@ -29,6 +29,7 @@ func lookedAt(t *testing.T, w *Warehouse, mode string, server time.Time) {
 // TestServiceClock measures ages in an account in which nothing has happened for long: runs that found nothing still
 // tell the time of the service.
 func TestServiceClock(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	sale := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC) // as transaction has it

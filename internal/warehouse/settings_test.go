@@ -12,6 +12,7 @@ import (
 // TestViewsKeepTheirMeaning reads the views under settings that change what an aggregation or a JOIN means: they show
 // the same as without.
 func TestViewsKeepTheirMeaning(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	paid(t, w)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/decode"
+	"dealhouse/internal/enginetest"
 )
 
 // record writes a run that began at the given time and took a minute.
@@ -131,6 +132,7 @@ func TestStandingsOfIncompleteRuns(t *testing.T) {
 // backfill that is the first sync does once its last load has moved the watermark: then all changes from before its
 // first load are known.
 func TestStandingsOfBackfills(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -183,6 +185,7 @@ func TestStandingsOfBackfills(t *testing.T) {
 }
 
 func TestLiveRows(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+
@@ -198,6 +201,7 @@ func TestLiveRows(t *testing.T) {
 }
 
 func TestDays(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	now, err := w.Now(t.Context())

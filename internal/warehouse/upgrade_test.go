@@ -49,6 +49,7 @@ func later(t *testing.T, w *Warehouse) version {
 // TestNumberedChange upgrades a warehouse with rows by a change, which dies before and after each of its statements.
 // The views show the same all the time, runs continue, and the binary of before is refused from then on.
 func TestNumberedChange(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "transactions", Part, sale("PENDING", -days))
@@ -95,6 +96,7 @@ func TestNumberedChange(t *testing.T) {
 // TestPlanIsRunBySomebodyElse runs what PlanMigration prints as another user. Then nothing is left to do, so the worker
 // needs no right to change the schema: it asks, and changes nothing.
 func TestPlanIsRunBySomebodyElse(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	v := later(t, w)
@@ -111,6 +113,7 @@ func TestPlanIsRunBySomebodyElse(t *testing.T) {
 // TestEarlierWarehouse opens warehouses of before the first release: each command is refused in a sentence, and nothing
 // is changed.
 func TestEarlierWarehouse(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	earlier := [][]string{
 		{"INSERT INTO schema_migrations_log (version, name, checksum, applied_at) VALUES (1, '0001_bookkeeping.sql', 'abc', now64(3) + 1)"},

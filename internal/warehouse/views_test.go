@@ -24,6 +24,7 @@ const retailerA = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 
 // TestDecisions follows transactions from sale to decision over several runs.
 func TestDecisions(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	step := func(scope Scope, page string) {
@@ -67,6 +68,7 @@ func TestDecisions(t *testing.T) {
 }
 
 func TestEnriched(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "SAVE", day1)+","+coupon(idB, "OLD", day1)+"]")
@@ -87,6 +89,7 @@ func TestEnriched(t *testing.T) {
 }
 
 func TestRetailers(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	of := func(more string) string { return `,"retailerId":"` + retailerA + `"` + more }
@@ -157,6 +160,7 @@ func TestDaysOutsideDate(t *testing.T) {
 
 // TestMedians checks that the median of an even number of values is the mean of the two in the middle.
 func TestMedians(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	var sales []string
@@ -206,6 +210,7 @@ func TestDailyCashback(t *testing.T) {
 
 // TestPaidIsNotDeclined: a declined sale is not paid, though its payout counts it, also when it is declined later.
 func TestPaidIsNotDeclined(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "transactions", Part, "["+transaction(idA, "CONFIRMED", "1.5", day1, `,"payoutId":3`)+","+
@@ -219,6 +224,7 @@ func TestPaidIsNotDeclined(t *testing.T) {
 
 // TestDealsActive reads lists as they were at each moment between runs.
 func TestDealsActive(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	deal := func(id, code, start, end string) string {
@@ -265,6 +271,7 @@ func TestDealsActive(t *testing.T) {
 }
 
 func TestProductPriceChanges(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "products", Whole, `[{"url":"https://a.test","currencyCode":"EUR","history":[{"yearMonthDay":"2026-01-01","price":10,"views":1},{"yearMonthDay":"2026-01-02","price":10,"views":2},`+
@@ -279,6 +286,7 @@ func TestProductPriceChanges(t *testing.T) {
 // TestViewsHaveTheirTypes compares a view's list of columns, which the dictionary and BI tools show, with what a
 // query returns.
 func TestViewsHaveTheirTypes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	views, err := w.Dictionary(t.Context())

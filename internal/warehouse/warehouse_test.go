@@ -41,6 +41,7 @@ func TestMigrateFromTwoProcesses(t *testing.T) {
 // TestMigrateAddsColumns adds a missing column to tables. Of two rows, the one that has a value in it is updated, and
 // the other one does not change.
 func TestMigrateAddsColumns(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const uncoded = `{"id":"` + idB + `","updatedAt":"2026-01-01T00:00:00Z"}`

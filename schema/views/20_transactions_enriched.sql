@@ -1,5 +1,5 @@
--- Transactions with the names of the deals behind them. The deals come from the tables of current rows, which keep the
--- last content of what has left the lists: a sale of last year still has its offer. Each text has the very type that its
+-- Transactions with the names of the deals behind them. The deals come from the tables that keep the last content
+-- of what has left the lists: a sale of last year still has its offer. Each text has the very type that its
 -- column says (toString of a LowCardinality is one, too): a condition may read a part of it, such as its size.
 
 CREATE OR REPLACE VIEW transactions_enriched
@@ -26,6 +26,10 @@ CREATE OR REPLACE VIEW transactions_enriched
     offer_category String COMMENT 'Category of the cashback offer; empty when there is none or it is not known (from cashback_offers.category)',
     offer_description String COMMENT 'Description of the cashback offer; empty when there is none or it is not known (from cashback_offers.description)',
     offer_cashback_percentage Nullable(Decimal(18, 9)) COMMENT 'What the cashback offer gives now, or gave when it was last listed [fraction: 0.05 is 5 %] (from cashback_offers.cashback_percentage)',
+    offer_percentage_at_click Nullable(Decimal(18, 9)) COMMENT 'What the cashback offer gave at the click; NULL when it gave a fixed amount, or that is not known: rate_audit says which [fraction: 0.05 is 5 %] (from cashback_offers_history.cashback_percentage)',
+    offer_fixed_at_click Nullable(Decimal(18, 4)) COMMENT 'Fixed amount that the cashback offer gave at the click; NULL when it gave a percentage, or that is not known [currency not stated] (from cashback_offers_history.maximum_fixed_commission_fee)',
+    offer_percentage_at_sale Nullable(Decimal(18, 9)) COMMENT 'What it gave at the time of the sale; NULL likewise [fraction: 0.05 is 5 %] (from cashback_offers_history.cashback_percentage)',
+    offer_fixed_at_sale Nullable(Decimal(18, 4)) COMMENT 'Fixed amount that it gave at the time of the sale; NULL likewise [currency not stated] (from cashback_offers_history.maximum_fixed_commission_fee)',
     offer_listed Nullable(Bool) COMMENT 'Whether the cashback offer is still listed; NULL when there is none or it is not known (from cashback_offers)',
     coupon_id Nullable(UUID) COMMENT 'Coupon behind the transaction; NULL when there is none (from transactions.coupon_id)',
     coupon_code String COMMENT 'Code of the coupon; empty when there is none or it is not known (from coupons.code)',
@@ -42,16 +46,20 @@ AS SELECT t.account AS account, t.id AS id, t.status AS status, t.country AS cou
     t.retailer_name AS retailer_name, t.retailer_logo AS retailer_logo,
     coalesce(nullIf(o.hostname, ''), nullIf(c.hostname, ''), nullIf(p.hostname, ''), '') AS hostname,
     t.cashback_offer_id AS cashback_offer_id, ifNull(o.category, '') AS offer_category, ifNull(o.description, '') AS offer_description,
-    o.cashback_percentage AS offer_cashback_percentage, o.listed AS offer_listed,
+    o.cashback_percentage AS offer_cashback_percentage,
+    toDecimal64OrNull(o.rates[arrayLastIndex(x -> x.1 <= ifNull(ifNull(t.clicked_at, t.activated_at), toDateTime64(0, 3, 'UTC')), o.rates)].3, 9) AS offer_percentage_at_click,
+    toDecimal64OrNull(o.rates[arrayLastIndex(x -> x.1 <= ifNull(ifNull(t.clicked_at, t.activated_at), toDateTime64(0, 3, 'UTC')), o.rates)].4, 4) AS offer_fixed_at_click,
+    toDecimal64OrNull(o.rates[arrayLastIndex(x -> x.1 <= ifNull(t.sold_at, toDateTime64(0, 3, 'UTC')), o.rates)].3, 9) AS offer_percentage_at_sale,
+    toDecimal64OrNull(o.rates[arrayLastIndex(x -> x.1 <= ifNull(t.sold_at, toDateTime64(0, 3, 'UTC')), o.rates)].4, 4) AS offer_fixed_at_sale,
+    o.listed AS offer_listed,
     t.coupon_id AS coupon_id, ifNull(c.code, '') AS coupon_code, ifNull(c.description, '') AS coupon_description, c.listed AS coupon_listed,
     t.promotion_id AS promotion_id, ifNull(p.description, '') AS promotion_description, p.listed AS promotion_listed,
     t.synced_at AS synced_at
 FROM transactions AS t
 LEFT JOIN
 (
-    SELECT account, id, CAST(hostname, 'String') AS hostname, CAST(category, 'String') AS category, description, cashback_percentage, CAST(_deleted = 0, 'Nullable(Bool)') AS listed
-    FROM cashback_offers_latest FINAL
-) AS o ON t.account = o.account AND t.cashback_offer_id = o.id
+    $offer_rates
+) AS o ON t.account = o.account AND t.cashback_offer_id = o.offer
 LEFT JOIN
 (
     SELECT account, id, CAST(hostname, 'String') AS hostname, code, description, CAST(_deleted = 0, 'Nullable(Bool)') AS listed FROM coupons_latest FINAL

@@ -251,6 +251,7 @@ func children() []string {
 // TestAttacks runs the corpus against the guard alone, without a sandbox. In narrow samples, each attack uses only one
 // of the ways in. The test is not parallel to others, because those may start processes.
 func TestAttacks(t *testing.T) {
+	enginetest.Long(t)
 	c := newCanary(t)
 	admin := connect(t)
 	execute(t, admin, "CREATE DATABASE IF NOT EXISTS t"+attackDatabase)

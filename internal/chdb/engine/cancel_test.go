@@ -17,6 +17,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"dealhouse/internal/chdb/conn"
+	"dealhouse/internal/enginetest"
 )
 
 func TestCloseBodyEarly(t *testing.T) {
@@ -183,6 +184,7 @@ func TestInsertThatBreaksOff(t *testing.T) {
 // for one that has ended. Nobody can tell such an end from that of a complete result, so no result that ends too
 // late counts as complete.
 func TestTimeIsUpBetweenPieces(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const limit, rows = 100 * time.Millisecond, "1000000"
 	for _, way := range []struct {

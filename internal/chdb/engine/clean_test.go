@@ -272,6 +272,7 @@ func breakOff(t *testing.T, address, format, sql string, v url.Values, leaves bo
 // TestCleanTransport shows that the program itself, whose queries use the same pools, never sees what a client's broken
 // result left behind: neither with a reader's rights nor as a writer.
 func TestCleanTransport(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	e := apart(t, 1)
 	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true, MaxBufferedBytes: 1 << 20,

@@ -23,6 +23,7 @@ import (
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/sandbox/sandboxtest"
 )
@@ -208,6 +209,7 @@ func (c *canaries) attacks() []question {
 }
 
 func TestSandboxHoldsAlone(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	c := newCanaries(t)
 	inside := startUnguarded(t, true, canaryVariable+"="+c.secret)

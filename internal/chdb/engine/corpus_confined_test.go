@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"dealhouse/internal/enginetest"
 	"net/url"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // TestSandboxHoldsAgainstCorpus runs the attacks without a guard, inside the sandbox. Some wait long for another party
 // that does not exist, so all run only if the environment asks for that.
 func TestSandboxHoldsAgainstCorpus(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	c := newCanary(t)
 	inside := startUnguarded(t, true)

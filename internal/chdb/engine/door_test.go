@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/engine"
 	"dealhouse/internal/chdb/exception"
+	"dealhouse/internal/enginetest"
 )
 
 // openDoor serves the shared engine over real HTTP. On a slow machine, a request that has to wait
@@ -38,6 +39,7 @@ func secret(t *testing.T) string {
 // TestReadOnlyDoorRefuses sends hostile statements: each tries to write, to reach the host's files or
 // network, or to undo a lock.
 func TestReadOnlyDoorRefuses(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)

@@ -112,6 +112,7 @@ const jdbcTypes = "('Bool',1,false,0,0),('Date',10,false,0,0),('DateTime64',29,f
 
 // TestJDBC sends what clickhouse-jdbc sends (DBeaver, Metabase, Looker).
 func TestJDBC(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxBufferedBytes: 1 << 20})
 	v := url.Values{"default_format": {"RowBinaryWithNamesAndTypes"}, "compress": {"1"}}
@@ -149,6 +150,7 @@ func TestJDBC(t *testing.T) {
 
 // TestKillQuery: the statement by which JDBC cancels ends the query that it names, and no other.
 func TestKillQuery(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for _, writes := range []bool{false, true} {
 		srv := openDoor(t, contract.HandlerOptions{AllowWrites: writes})
@@ -350,6 +352,7 @@ func TestSessions(t *testing.T) {
 
 // TestWholeResult: with wait_end_of_query, an error at the end of a result has its status.
 func TestWholeResult(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	for _, name := range []string{"wait_end_of_query", "http_wait_end_of_query"} {
@@ -393,6 +396,7 @@ var progress = regexp.MustCompile(`(?m)^\{"progress":.*\n`)
 
 // TestAnySize: results in the formats that drivers read are streamed, and are one document.
 func TestAnySize(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxBufferedBytes: 100_000})
 	whole := openDoor(t, contract.HandlerOptions{})
@@ -443,6 +447,7 @@ func TestAnySize(t *testing.T) {
 
 // TestStreamsAreRead: what the engine itself reads of a streamed document is what was asked for.
 func TestStreamsAreRead(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, MaxBufferedBytes: 100_000})
 	db := connect(t)
@@ -520,6 +525,7 @@ func direct(t *testing.T, sql, format string) string {
 
 // TestGoClient runs clickhouse-go over HTTP, as Grafana does.
 func TestGoClient(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	u, err := url.Parse(srv.URL)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
 // plain is a client that neither compresses nor keeps connections open.
@@ -43,6 +44,7 @@ func ask(t testing.TB, srv *httptest.Server, method, body string, v url.Values,
 }
 
 func TestDoorBasics(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxQueryBytes: 1000})
 	for _, path := range []string{"/ping", "/", ""} {

@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
 // frame returns a compressed frame of the native protocol whose header says that it unpacks to `unpacked` bytes.
@@ -70,6 +71,7 @@ func TestFramesThatUnpackToMuch(t *testing.T) {
 // TestLongTextsHavePlaces: a client that sends much and slowly keeps its place only while nobody else waits for one. A
 // client that sends little needs none.
 func TestLongTextsHavePlaces(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxQueries: 2, Grace: time.Hour})
 	cut := make(chan struct{}, 4)
@@ -110,6 +112,7 @@ func TestLongTextsHavePlaces(t *testing.T) {
 // TestLongStatements: a text that is too long for the engine's parser is not even split into words. A list that is
 // just short enough is judged.
 func TestLongStatements(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	for _, sql := range []string{"SELECT '" + strings.Repeat("x", 300<<10) + "'",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/enginetest"
 )
 
 // tooMuch is a query, the code of the error that it must end with, and the settings that it asks for.
@@ -103,6 +104,7 @@ func statusOf(address, sql string, v url.Values) (body, code string, err error) 
 
 // TestLimitsHold asks for too much of everything, and to have the limits lifted.
 func TestLimitsHold(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	if out, err := child(t, "limits", childDir+"="+t.TempDir()).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

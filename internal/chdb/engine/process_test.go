@@ -20,6 +20,7 @@ import (
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/engine"
+	"dealhouse/internal/enginetest"
 )
 
 // The test binary also runs as its own child processes.
@@ -242,6 +243,7 @@ func TestLockedBeforeItStarts(t *testing.T) {
 }
 
 func TestSIGKILLWhileInserting(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := child(t, "write", childDir+"="+dir)

@@ -18,10 +18,12 @@ import (
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/guard"
+	"dealhouse/internal/enginetest"
 )
 
 // TestRemoteClients uses clickhouse-go like two processes would: it writes in parallel over real HTTP, and reads.
 func TestRemoteClients(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true, User: "w", Password: "p"})
 	local := connect(t)

@@ -212,6 +212,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestLargeResultStreams(t *testing.T) {
+	enginetest.Long(t)
 	db := connect(t)
 	total := uint64(enginetest.Sample(1_500_000, 3_000_000))
 	rows, err := db.Query(context.Background(),

@@ -239,6 +239,9 @@ func TestNPMPack(t *testing.T) {
 // TestNPMFails runs npm itself against a registry that is not there: the error has the line of its output that matters,
 // and nothing of its stack.
 func TestNPMFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)

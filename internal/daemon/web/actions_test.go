@@ -16,6 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/google/uuid"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -84,6 +85,7 @@ func header(name string, values ...string) func(*http.Request) {
 const pauseCoupons = `{"action":"pause","account":"acme","stream":"coupons","reason":"half empty"}`
 
 func TestActionsAPI(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	x, d := b.serveDesk(t, nil)
@@ -279,6 +281,7 @@ func TestActionsPage(t *testing.T) {
 
 // Nobody but the user can act, and no request can that a page of another site makes the user's browser send.
 func TestNoForeignAction(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	x, d := b.serveDesk(t, nil)

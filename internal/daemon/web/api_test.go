@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 )
@@ -28,6 +29,7 @@ func fields(t *testing.T, raw json.RawMessage) []string {
 
 // TestStatusAPI reads the status of streams in every state. The names are promised.
 func TestStatusAPI(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme")
@@ -106,6 +108,7 @@ func TestStatusAPI(t *testing.T) {
 }
 
 func TestRunsAPI(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "coupons", "transactions")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -44,6 +45,7 @@ FROM numbers(%d)`, strings.Join(catalog.Names(), ","), 180*accounts))
 // With many accounts, what needs a person comes first, an error of several streams is shown once, and the other
 // accounts are one line each.
 func TestManyAccounts(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := crowd(t, 50)
 	finding := warehouse.Finding{Account: "account-07", Kind: "missing", Subject: "1", Detail: "payout 1 is missing"}

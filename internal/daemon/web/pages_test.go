@@ -17,6 +17,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/syncer"
 	"dealhouse/internal/warehouse"
 	"dealhouse/internal/warehouse/warehousetest"
@@ -45,6 +46,7 @@ func poison(t *testing.T, b *bench) {
 // TestEscaping lets hostile text come from everywhere it can: records, errors of the service, errors of this process,
 // the configuration's schedule. It checks the headers of these pages too.
 func TestEscaping(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	all := slices.Clone(b.streams)
@@ -90,6 +92,7 @@ func testEscaped(t *testing.T, x *site) {
 
 // TestPages reads what the pages say about streams in different states.
 func TestPages(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, nil)
@@ -174,6 +177,7 @@ func (b *bench) wrapped(t *testing.T, wrap func(driver.Conn) driver.Conn) *wareh
 
 // TestUnreachable makes the warehouse unreachable: pages show what was known, and say so (web-4).
 func TestUnreachable(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "coupons")

@@ -117,6 +117,7 @@ func (x *site) soon(t *testing.T, text string) string {
 
 // TestPayouts compares the page with what `dealhouse reconcile` is made from, for a payout of each kind.
 func TestPayouts(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	x := b.serve(t, func(o *Options) { o.OverdueAfter = func() time.Duration { return 60 * 24 * time.Hour } })
@@ -342,6 +343,7 @@ func (b *bench) doubt(t *testing.T, account, stream string) {
 
 // TestFailedChecks wants a failed check to be shown, and the stream's state not to change.
 func TestFailedChecks(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.narrow("coupons", "products")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
@@ -84,6 +85,7 @@ func TestTimeline(t *testing.T) {
 
 // TestTimelineOfMany: of 300 streams, some are drawn, those with trouble first, and the page says what it leaves out.
 func TestTimelineOfMany(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := crowd(t, 50)
 	x := b.serve(t, nil)
