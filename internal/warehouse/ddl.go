@@ -395,10 +395,12 @@ func createStored(d dialect, table string, s *catalog.Stream, engine, comment st
 		defs = append(defs, sql("INDEX by_$column $column TYPE bloom_filter(0.01) GRANULARITY 1",
 			parts{"column": column}))
 	}
+	settings := "\nSETTINGS allow_nullable_key = 1"
 	if d.byMonth(s) {
 		engine += "\nPARTITION BY " + month(s.OrderedBy)
+		settings += fewFiles
 	}
-	return createTableOf(table, defs, engine, sortingKey(s)+"\nSETTINGS allow_nullable_key = 1", comment)
+	return createTableOf(table, defs, engine, sortingKey(s)+settings, comment)
 }
 
 // keysTable returns the name of the table of the keys of a stream, or "" if _latest itself is ordered by key.

@@ -32,12 +32,15 @@ func month(column string) string {
 		"last": "toDateTime64('2040-01-01', 3, 'UTC')"})
 }
 
-// A month is folded at once if that writes few rows again for what it gains: it was never merged, it has many parts, or
-// its small parts together are not much smaller than the largest one. Any other month waits until its largest part is
-// foldingShare times as old as folding it takes, so that folding takes little of a processor however often runs come.
+// fewFiles has a month of less than 64 MiB be one file and not two for each column: opening and folding the months of a
+// million sales takes a fifth of the files then, and queries take as long.
+const fewFiles = ", min_bytes_for_wide_part = 67108864"
+
+// A month is due when its largest part is foldingShare times as old as folding it takes, so that folding takes little of a
+// processor however often runs come, and a first load does not wait for it. One with many parts is due at once.
 const (
 	crowded      = 8       // parts
-	foldingShare = 1000    // folding takes one part of these of the time
+	foldingShare = 100     // folding a month takes one part of these of the time
 	foldingSpeed = 800_000 // rows that are folded in a second
 )
 
@@ -93,10 +96,10 @@ var countMonths = sql(`SELECT (SELECT uniqExact(table, partition_id) FROM system
     $unfolded
 ))`, parts{"tables": words(monthlyTables()), "unfolded": unfolded})
 
-// unfolded are the months that are not folded, with their rows and those of their largest part, and when that was
-// written. Tables without months have none.
+// unfolded are the months that are not folded, with their rows and the age of their largest part in seconds. Tables
+// without months have none.
 var unfolded = sql(`SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
-        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+        dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
     FROM system.parts AS p
     WHERE active AND database = currentDatabase() AND table IN ($tables) AND partition_id != 'all'
     GROUP BY table, partition_id
@@ -104,7 +107,7 @@ var unfolded = sql(`SELECT table, partition_id, count() AS parts, min(p.level) A
 
 // selectUnfolded selects them, the newest first, and says of each whether it is due.
 var selectUnfolded = sql(`SELECT table, partition_id,
-    parts >= $crowded OR level = 0 OR 4 * (rows - largest) >= largest OR age * $speed >= rows * $share AS due
+    parts >= $crowded OR (age + 1) * $speed >= rows * $share AS due
 FROM
 (
     $unfolded

@@ -100,11 +100,11 @@ SELECT toUnixTimestamp64Micro(now64(6));
 
 -- selectUnfolded
 SELECT table, partition_id,
-    parts >= 8 OR level = 0 OR 4 * (rows - largest) >= largest OR age * 800000 >= rows * 1000 AS due
+    parts >= 8 OR (age + 1) * 800000 >= rows * 100 AS due
 FROM
 (
     SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
-        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+        dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
     FROM system.parts AS p
     WHERE active AND database = currentDatabase() AND table IN ('transactions_latest') AND partition_id != 'all'
     GROUP BY table, partition_id
@@ -118,7 +118,7 @@ SELECT (SELECT uniqExact(table, partition_id) FROM system.parts
     (SELECT count() FROM
 (
     SELECT table, partition_id, count() AS parts, min(p.level) AS level, sum(p.rows) AS rows,
-        max(p.rows) AS largest, dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
+        dateDiff('second', argMax(p.modification_time, p.rows), now()) AS age
     FROM system.parts AS p
     WHERE active AND database = currentDatabase() AND table IN ('transactions_latest') AND partition_id != 'all'
     GROUP BY table, partition_id

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS transactions_latest
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC')))
 ORDER BY (account, sold_at, id)
-SETTINGS allow_nullable_key = 1
+SETTINGS allow_nullable_key = 1, min_bytes_for_wide_part = 67108864
 COMMENT 'Storage behind the view transactions';
 
 -- createStaging
@@ -160,7 +160,7 @@ CREATE TABLE IF NOT EXISTS transactions_versions
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC')))
 ORDER BY (account, sold_at, id)
-SETTINGS allow_nullable_key = 1
+SETTINGS allow_nullable_key = 1, min_bytes_for_wide_part = 67108864
 COMMENT 'Storage behind the view transactions_history';
 
 -- createHistory
