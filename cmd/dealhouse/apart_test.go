@@ -228,6 +228,7 @@ func TestDaemonWithoutItsEngine(t *testing.T) {
 
 // A sync whose engine is killed goes on with the next one, and loads all there is.
 func TestSyncWithoutItsEngine(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newSmallBench(t)
 	reached, on := make(chan struct{}, 100), make(chan struct{})

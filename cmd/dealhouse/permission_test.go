@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"dealhouse/internal/enginetest"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ func otherProgram(t *testing.T, dir string) string {
 // A folder that the user may not write to is a mistake of the setup: one message says what to do, and a retry is of no
 // use. The engine is not started, so it prints nothing of its own.
 func TestFoldersOfOthers(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		if os.Getenv("CI") != "" {

@@ -173,6 +173,7 @@ func (p *proxy) hosts() []string {
 // TestProxyAndAuthorities runs the program behind a proxy, with an authority that only a variable names. Whatever is in
 // the way is said so that one knows what to do. net/http reads these variables once in the life of a process.
 func TestProxyAndAuthorities(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	sim, err := apisim.New(apisim.Options{Orgs: []apisim.Org{{Name: "acme", Key: acmeKey}}})
 	if err != nil {

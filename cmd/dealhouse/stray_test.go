@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 )
 
 // generous sends more than its answer: the key that it was asked with.
@@ -35,6 +36,7 @@ func (g generous) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestOthersWriteIntoTheLog lets net/http, and the runtime of Go, write to stderr. What they write is a part of the
 // log, without what a server has sent.
 func TestOthersWriteIntoTheLog(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	sim, err := apisim.New(apisim.Options{Orgs: []apisim.Org{{Name: "acme", Key: acmeKey}}, Coupons: 30,
 		Settings: apisim.Settings{PageSize: 10}})

@@ -158,6 +158,9 @@ func index(t testing.TB, s *apisim.Sim, stream string) (string, map[string]json.
 
 // Every kind of event happens to every stream in every order, and Truth and Count agree with what is served.
 func TestMovementReachesEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	kinds := map[string]struct {
 		m    apisim.Movement

@@ -18,6 +18,9 @@ func orders() []apisim.Order {
 }
 
 func TestPagesServeTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	o := small()
 	o.Transactions = 100 // so that each list has one page

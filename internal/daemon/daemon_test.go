@@ -135,6 +135,7 @@ func TestPanic(t *testing.T) {
 
 // At the start, only what is late runs at once (daemon-4).
 func TestStart(t *testing.T) {
+	enginetest.Long(t)
 	now := time.Now().UTC().Truncate(time.Second) // "@every" cuts off what is less
 	b := start(t, &Plan{Streams: []Stream{
 		planned(t, "acme", "coupons", "@every 1h", ""),

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // TestChangedKeyIsTried: a stream whose key was refused runs again as soon as the key has changed, though it would wait
 // for half an hour. Streams that fail for other reasons do not.
 func TestChangedKeyIsTried(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	var key atomic.Value
 	key.Store("old")

@@ -89,6 +89,7 @@ func hourly(t *testing.T, streams ...string) *Plan {
 // A run is started when an operator requests it, once however often it is requested, and every action
 // that starts one is recorded.
 func TestRunNow(t *testing.T) {
+	enginetest.Long(t)
 	b := operated(t, open(t), hourly(t, "coupons", "payouts"), nil)
 	b.does(warehouse.ActionRun, "coupons", "starts now")
 	run := b.begins("coupons")

@@ -200,6 +200,9 @@ func TestAnswers(t *testing.T) {
 
 // TestAnswersThatDoNotEnd gives answers that begin and never end. None keeps a client for longer than a few attempts.
 func TestAnswersThatDoNotEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	drip := func(head, drop string) func(net.Conn, *http.Request) {
 		return func(w net.Conn, _ *http.Request) {
 			_, err := io.WriteString(w, head)

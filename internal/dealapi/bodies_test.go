@@ -124,6 +124,9 @@ func TestLargePagesAreReadSideBySide(t *testing.T) {
 
 // Bodies that need all the room get it in turn, and waiting costs no attempt.
 func TestHugePagesTakeTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	page := []byte(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)
 	for _, err := range sideBySide(t, roomyBodies+2,
 		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }) {

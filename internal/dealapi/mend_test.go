@@ -10,6 +10,9 @@ import (
 )
 
 func TestMend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	for body, want := range map[string]string{
 		`{"data":[{"a":NaN,"b":1}]}`:               `{"data":[{"a":{"":"NaN"},"b":1}]}`,
 		` {"data" : [ Infinity , -Infinity ] } `:   `{"data":[{"":"Infinity"},{"":"-Infinity"}]}`,

@@ -102,6 +102,7 @@ func TestPingPaths(t *testing.T) {
 
 // A receiver that hangs does not keep others from hearing that the warehouse does not work.
 func TestTroubleIsToldSideBySide(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	told := make(chan struct{}, 8)

@@ -183,6 +183,7 @@ func TestTwoProcesses(t *testing.T) {
 
 // A process that does not wait for others takes its turn all the same, however long the warehouse takes to give it.
 func TestTurnWithoutPatience(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	h, ops := newHouse(t), newHook(t)
 	h.run("acme", "coupons", warehouse.OutcomeFailed, "told to fail")

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/receiver"
 )
 
@@ -216,6 +217,7 @@ func checkLetter(t *testing.T, text string, m Message) {
 // A mail server that refuses, hangs, offers no encryption or cannot be trusted gets no password, and no
 // error shows one.
 func TestMailServersThatFail(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	m := Message{ID: "x", Title: "a", Text: "b", Attempt: 1}
 	plain := openPostOffice(t, false, "AUTH PLAIN", "")

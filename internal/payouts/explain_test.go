@@ -79,6 +79,7 @@ func (x *world) payout(t *testing.T) (Reconciliation, Payout) {
 // TestLateHistory loads payouts long after they were made, when a transaction of each has been declined. It is named if
 // the counts of the payout allow only one answer, and the report does not claim that its status when paid was seen.
 func TestLateHistory(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const day = 24 * time.Hour
 	cases := []struct {

@@ -22,6 +22,7 @@ func scripted() apisim.Options {
 
 // The stamped state is the first known version that has the payoutId, whatever happened before and after.
 func TestAsStamped(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	cases := []struct {
 		name  string

@@ -77,6 +77,7 @@ func items(s *catalog.Stream, from, to int, value string) string {
 
 // An answer that says that it is not whole loads what it has, and deletes nothing; the next whole one does.
 func TestListThatSaysItIsNotWhole(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	all := []string{"coupons", "transactions", "products", "promotions", "cashback_offers"}
 	for _, stream := range all[:enginetest.Sample(3, len(all))] {
@@ -146,6 +147,7 @@ func TestCountsThatFit(t *testing.T) {
 
 // A notice that part of the API will go away comes for months: nothing is deleted, but nothing fails.
 func TestNoticeOfTheService(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x := newSaid(t, "coupons")
 	x.answers(`{"data":[` + items(x.job.Stream, 1, 10, "a") + `],"requestId":"r1","took":3}`)

@@ -325,6 +325,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 
 // TestFirstSyncOfOnePage wants a first sync of one page to be no backfill: there is nothing to divide.
 func TestFirstSyncOfOnePage(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(40, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]

@@ -26,6 +26,7 @@ const chainSeeds = "SYNCER_CHAIN_SEEDS" // default: see enginetest.Worlds
 // cursors. A chain may be given up with a gap, or after maxRefusals in a row: what each cursor names has gone before it
 // is asked for.
 func TestChainsAreWhole(t *testing.T) {
+	enginetest.Long(t)
 	var gaps, chains atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range numberFrom(t, chainSeeds, uint64(enginetest.Worlds(30, 400))) {

@@ -96,6 +96,7 @@ func TestRecordsThatShareAKey(t *testing.T) {
 
 // The same on any stream: payouts with one id and two amounts, deals and transactions of one id that differ.
 func TestClashesOfStreams(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for stream, test := range map[string]struct{ first, last, shown string }{
 		"payouts":      {`{"id":7,"totalCashback":1.5}`, `{"id":7,"totalCashback":2.5}`, "SELECT (count(), sum(total_cashback)) FROM payouts WHERE id = 7 AND total_cashback = 2.5"},

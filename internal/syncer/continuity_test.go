@@ -85,6 +85,7 @@ func TestCursorRowMoves(t *testing.T) {
 
 // TestCursorRowVanishes deletes the row at the cursor, of which the service then knows nothing.
 func TestCursorRowVanishes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	orders := []apisim.Order{apisim.ByID, apisim.ByUpdatedAsc, apisim.Shuffled}
 	for i, unknown := range []apisim.UnknownCursor{apisim.UnknownBadRequest, apisim.UnknownNotFound,
@@ -268,6 +269,7 @@ func TestRowsOnTheBorder(t *testing.T) {
 
 // TestManyEmptyPages loads a list of which 150 pages in a row are empty, and promise more.
 func TestManyEmptyPages(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const pages = 150
 	cursor := func(n int) string { return fmt.Sprintf("00000000-0000-4000-9000-%012d", n) }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
 
 // TestInitialFromMovesBack sets initial_from back after the first load, whether that was read in windows or as one
 // list: each run says that a backfill is needed, with its command, until one has read all that is missing.
 func TestInitialFromMovesBack(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for _, days := range []int{300, 1} {
 		t.Run(fmt.Sprintf("%d days", days), func(t *testing.T) {
@@ -70,6 +72,7 @@ func TestInitialFromMovesBack(t *testing.T) {
 
 // TestRetriesOfFailedRuns counts the attempts that a run made before it failed.
 func TestRetriesOfFailedRuns(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, pastWorld(400, 50)), open(t)
 	s, err := New(Options{Warehouse: w, Grace: patience})

@@ -51,6 +51,7 @@ func sampled(cells []killCell, kind int) []killCell {
 // sample; else it kills once, in the middle of an incremental run. Each child first clears up after the one before it
 // and compares the views with the truth; then the world changes, and it dies in the run that follows.
 func TestKillMatrix(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	chosen := kinds
 	if !enginetest.Wide() {

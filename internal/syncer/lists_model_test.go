@@ -75,6 +75,7 @@ func (m *listsModel) read(list map[int]int, whole bool) (outcome string) {
 // TestListsModel reads random histories of a small list: what is new or changed is always there, no row goes because of
 // a list that is not whole, and not more rows go than may.
 func TestListsModel(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for seed := range enginetest.Sample(1, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

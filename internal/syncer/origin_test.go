@@ -137,6 +137,7 @@ func wantStranger(t *testing.T, w *warehouse.Warehouse, stream, before string, r
 // by another base_url, another key, and a proxy. No run moves anything, all say so, and after the return nothing is
 // lost.
 func TestAnotherServiceAnswers(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	all := slices.DeleteFunc(some("transactions", "products", "payouts"), func(s string) bool {
 		return s == "promotions" || s == "cashback_offers" // there are none, or too few to tell much by
@@ -284,6 +285,7 @@ func TestNewService(t *testing.T) {
 
 // TestWalkOfAnotherService interrupts a walk over the products, and lets another service answer the rest.
 func TestWalkOfAnotherService(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for _, first := range []bool{true, false} {
 		t.Run(fmt.Sprintf("first load %t", first), func(t *testing.T) {

@@ -117,6 +117,7 @@ func stalled(t *testing.T, s *Syncer, x *world, job Job) (record warehouse.RunRe
 
 // TestBusyStream waits for another run of the stream, and says so when that does not end.
 func TestBusyStream(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, tinyWorld(5, "acme")), open(t)
 	job := x.jobs(t, "acme", "coupons")[0]
@@ -160,6 +161,7 @@ func TestBusyStream(t *testing.T) {
 // TestPoisonIsQuarantined has ClickHouse refuse some records of a snapshot and of a backfill: those are rejects, with
 // their JSON, and the rest is loaded. When it refuses them no more, the next run loads them.
 func TestPoisonIsQuarantined(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	for _, stream := range []string{"coupons", "transactions"}[:enginetest.Sample(1, 2)] {
 		t.Run(stream, func(t *testing.T) {

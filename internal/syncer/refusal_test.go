@@ -15,6 +15,7 @@ import (
 // TestRefusedPages refuses every page after the first one. No list moves, so the run says what the service said, to
 // what, and which setting may be behind it, and does not ask for long. Transactions are read in ranges of time.
 func TestRefusedPages(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	settings := map[string]string{"coupons": "account.params.cursor", "transactions": "", "products": "account.params.page"}
 	for i, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusGone,

@@ -127,6 +127,7 @@ func TestIncrementalReadsOnlyWhatChanged(t *testing.T) {
 }
 
 func TestFilterThatIsNotHonoured(t *testing.T) {
+	enginetest.Long(t)
 	for name, settings := range map[string]apisim.Settings{
 		"ignored":         {IgnoreDateFilters: true},
 		"named otherwise": {Params: apisim.LiveParams()},
@@ -296,6 +297,7 @@ func TestConsentIsForOneRun(t *testing.T) {
 }
 
 func TestDryRunLeavesNothing(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	x, w := serve(t, smallWorld()), open(t)
 	jobs := x.jobs(t, "acme")

@@ -38,6 +38,7 @@ func stopped(t *testing.T, w *warehouse.Warehouse, job Job, at Phase) (warehouse
 // TestStoppedWalk tells a walk to stop in each phase. While it reads, it stages what it has read and saves its place;
 // once it has read everything, it publishes it. The next run ends well, and nothing is left behind.
 func TestStoppedWalk(t *testing.T) {
+	enginetest.Long(t)
 	for _, phase := range []Phase{PhaseReading, PhaseComparing, PhaseMerging} {
 		if phase == PhaseComparing && !enginetest.Wide() {
 			continue // once all is read, the phases differ little

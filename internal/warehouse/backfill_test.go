@@ -7,11 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // TestOthersRunsAreNotOrphans clears up after a dead worker of one account, while another account stages several runs
 // under one lease, and a third has staged rows that its state names.
 func TestOthersRunsAreNotOrphans(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	s, err := catalog.Find("transactions")
@@ -72,6 +74,7 @@ func TestOthersRunsAreNotOrphans(t *testing.T) {
 
 // TestIntentState writes state with the end of a publication, also if another process ends it.
 func TestIntentState(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	s, err := catalog.Find("transactions")

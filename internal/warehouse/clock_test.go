@@ -76,6 +76,7 @@ const year = 365 * 24 * time.Hour
 // TestClockIsSet sets the clock of the warehouse between two runs. The later run counts, in the data and in all records
 // about runs. Without a wide sample, it is set back by a year.
 func TestClockIsSet(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	cases := []struct {
 		name          string

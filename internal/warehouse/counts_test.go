@@ -205,6 +205,7 @@ func TestKeyOfNullTwice(t *testing.T) {
 
 // TestMergedAway counts what was attached and has been merged with other parts since.
 func TestMergedAway(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")

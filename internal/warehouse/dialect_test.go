@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/enginetest"
 )
 
 // dialects are those of servers that have replicas or shards.
@@ -16,6 +17,7 @@ var dialects = map[string]dialect{"replicated": replicatedDialect("main", "dealh
 // TestDialectStatements compares what is sent to other kinds of servers with the golden files, and makes the engine
 // parse it. What is the same for a single server is left out, and of views only the first line is compared.
 func TestDialectStatements(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	single := map[string]bool{}
 	for _, s := range allOf(t, dialect{}) {

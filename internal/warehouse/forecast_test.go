@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"dealhouse/internal/enginetest"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 // TestCohortsInParts checks that the unpaid sums of the past are the same whether all months are read together or a
 // few at a time.
 func TestCohortsInParts(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	must(t, w.conn.Exec(t.Context(), `INSERT INTO transactions_versions (account, id, sold_at, updated_at, currency_code, order_value, cashback, status, payout_id, synced_at, _hash, _version, _deleted, _run_id)

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"dealhouse/internal/enginetest"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 // TestRecoverAll finishes an interrupted run without a run of its stream, and leaves it alone while its worker lives.
 func TestRecoverAll(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w, clock := openSkewed(t)
 	r, in := prepared(t, w, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+"]")

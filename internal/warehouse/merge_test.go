@@ -165,6 +165,7 @@ func TestSnapshotMerge(t *testing.T) {
 }
 
 func TestEqualUpdatedAtLaterReadWins(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	const day = "2026-01-01T00:00:00Z"

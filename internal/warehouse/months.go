@@ -36,8 +36,8 @@ func month(column string) string {
 // million sales takes a fifth of the files then, and queries take as long.
 const fewFiles = ", min_bytes_for_wide_part = 67108864"
 
-// A month is due when its largest part is foldingShare times as old as folding it takes, so that folding takes little of a
-// processor however often runs come, and a first load does not wait for it. One with many parts is due at once.
+// A month is due when its largest part is foldingShare times as old as folding it takes, so that folding takes little
+// of a processor however often runs come, and a first load does not wait for it. One with many parts is due at once.
 const (
 	crowded      = 8       // parts
 	foldingShare = 100     // folding a month takes one part of these of the time

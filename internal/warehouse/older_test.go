@@ -21,6 +21,7 @@ const days = 24 * time.Hour
 // what readers see after each read. Without a wide sample, two of the histories are tried: with a date ahead, and with
 // one that is set back.
 func TestUpstreamTimes(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	type read struct {
 		scope  Scope

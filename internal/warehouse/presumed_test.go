@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"dealhouse/internal/enginetest"
 	"math"
 	"os"
 	"testing"
@@ -12,6 +13,7 @@ import (
 // A run whose process is certainly gone is shown as killed, before anybody has stored that. A run that may be under way
 // never is, whatever its lease and the clocks say (warehouse-22).
 func TestDeadRunsAreShown(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const gone = math.MaxInt32 // the number of no process
 	for name, c := range map[string]struct {

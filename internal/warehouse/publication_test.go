@@ -155,6 +155,7 @@ func TestStaleReads(t *testing.T) {
 
 // TestPartialAttachIsRepaired recovers from a process that was killed when only some parts of its delta were attached.
 func TestPartialAttachIsRepaired(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	r := begin(t, w, "coupons")
@@ -187,6 +188,7 @@ func TestPartialAttachIsRepaired(t *testing.T) {
 }
 
 func TestDeltaIsOnePart(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+coupon(idB, "b", "2026-01-01T00:00:00Z")+

@@ -65,6 +65,7 @@ func dayOf(n int) time.Time { return time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC
 // TestRateAudit follows an offer through a year: 5 %, then 8 % from day 100 and 4 % from day 200, and one that pays a
 // fixed amount. Each sale has the verdict that an accountant would write.
 func TestRateAudit(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	rates := []rate{{dayOf(0), "0.05", ""}, {dayOf(100), "0.08", ""}, {dayOf(200), "0.04", ""}}

@@ -123,6 +123,7 @@ func TestMigratedMeanwhile(t *testing.T) {
 
 // TestExpiredLease checks that an expired lease is taken at once, and that its next holder cleans up.
 func TestExpiredLease(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	dead := begin(t, w, "products")

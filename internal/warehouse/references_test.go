@@ -15,6 +15,7 @@ import (
 
 // TestUnlisted leads a row that is in no list through its life: read by its address, listed, gone, and read again.
 func TestUnlisted(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	const day1, day2 = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 	for name, first := range map[string]bool{"into an empty warehouse": true, "beside rows of a list": false} {
@@ -177,6 +178,7 @@ func TestUnknownReferences(t *testing.T) {
 // TestReferencesAreNoSuccess checks that a run that read rows by their addresses does not count as one that
 // read the list.
 func TestReferencesAreNoSuccess(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	r := begin(t, w, "coupons")

@@ -402,6 +402,7 @@ func TestRemedies(t *testing.T) {
 // TestFullDisk: the first line about a full disk says that it is full, and which: of an embedded warehouse that of its
 // folder, as nobody can ask the engine for its disks.
 func TestFullDisk(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	full := &clickhouse.Exception{Code: 243, Message: "Cannot reserve 1.00 MiB"}
 	for dsn, want := range map[string]string{

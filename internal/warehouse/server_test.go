@@ -87,6 +87,7 @@ func serve(t *testing.T, w *Warehouse, o Options, change func(string) string) (*
 
 // TestUnfitServers checks that unfit servers are refused, each with what to do.
 func TestUnfitServers(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	var turn atomic.Int32
@@ -185,6 +186,7 @@ func TestFitServers(t *testing.T) {
 
 // TestLaggingReplica stages on one server and compares on another, which has none of the rows yet: nothing is deleted.
 func TestLaggingReplica(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	far, f := serve(t, w, Options{}, is())

@@ -82,6 +82,7 @@ func aCluster(door http.Handler) http.Handler {
 
 // TestClusterOfShards finds out which server is in which shard, and works with each shard through its own servers.
 func TestClusterOfShards(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	far, addresses := openCluster(t, w, "wide_"+w.database, ofCluster(2), ofCluster(1), ofCluster(2), nil)

@@ -30,6 +30,7 @@ func record(t *testing.T, w *Warehouse, stream, outcome string, at time.Time, ch
 }
 
 func TestStandings(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

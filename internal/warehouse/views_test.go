@@ -199,6 +199,7 @@ func TestSinceKeepsWhatHasNoDate(t *testing.T) {
 }
 
 func TestDailyCashback(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	w := open(t)
 	load(t, w, "transactions", Part, "["+transaction(idA, "PENDING", "1.0001", day1, "")+","+

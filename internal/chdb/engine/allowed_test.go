@@ -17,11 +17,13 @@ import (
 	"dealhouse/internal/chdb/exception"
 	"dealhouse/internal/chdb/guard"
 	"dealhouse/internal/chdb/library"
+	"dealhouse/internal/enginetest"
 )
 
 // TestToolsAreServed: the queries that BI tools and the official clients send when they connect and
 // look around are allowed.
 func TestToolsAreServed(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	db := connect(t)

@@ -102,6 +102,7 @@ func TestDoorBasics(t *testing.T) {
 }
 
 func TestDoorFormats(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{})
 	// More than one block, so that it would show if a format with a frame were sent in pieces.

@@ -205,6 +205,7 @@ func childClose() error {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	if out, err := child(t, "close", childDir+"="+t.TempDir()).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

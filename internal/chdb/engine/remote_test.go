@@ -100,6 +100,7 @@ func hasCode(err error, code int32) bool {
 // TestInputFormats: data come in the formats of the list only, wherever the format is named. The others never reach
 // the engine's parsers, one of which ends the process.
 func TestInputFormats(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{AllowWrites: true})
 	db := connect(t)

@@ -267,6 +267,7 @@ type failingReader struct{ err error }
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 func TestManyAtOnce(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	db := connect(t)
 	ctx := context.Background()

@@ -203,6 +203,7 @@ func formOf(t *testing.T, page, action string) url.Values {
 const formType = "application/x-www-form-urlencoded"
 
 func TestActionsPage(t *testing.T) {
+	enginetest.Long(t)
 	t.Parallel()
 	b := newBench(t)
 	b.mustSync(t, "acme", "coupons")
