@@ -230,7 +230,8 @@ func (b *bench) references(t *testing.T) {
 	})
 	_, got := b.sync(t, 0, "transactions", "--account", "acme", "--full")
 	got.want(t, 0, "warning: acme: cashback_offers: ", "HTTP 503", "account=acme stored=0 not_found=") // and what was not there before
-	if n := strings.Count(got.err, "warning: "); n != 1 {
+	got.want(t, 0, "warning: acme: transactions: 1 change in 30 days came late, ", "plan full runs")
+	if n := strings.Count(got.err, "warning: "); n != 2 {
 		t.Errorf("%d warnings: %s", n, got.err)
 	}
 	b.sim.SetFault(nil)

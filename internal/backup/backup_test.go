@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"dealhouse/internal/enginetest"
 	"errors"
 	"io"
 	"io/fs"
@@ -111,7 +110,9 @@ func TestRoundTrip(t *testing.T) {
 
 // A backup that was changed, or is not all there, is refused (backup-2).
 func TestDamage(t *testing.T) {
-	enginetest.Long(t)
+	if testing.Short() {
+		t.Skip("takes long")
+	}
 	t.Parallel()
 	large := filepath.Join(dataFolder, "data", "d", "t", "all_1_1_0", "data.bin")
 	edit := func(file, from, to string) func(string) error {

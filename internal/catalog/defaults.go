@@ -20,6 +20,7 @@ const (
 	DefaultMaxRejectedRatio = 0.05             // share of the records read that may be rejected
 	DefaultRunTimeout       = 6 * time.Hour    // of one run that is not a backfill
 	DefaultOverlap          = 10 * time.Minute // how far before the watermark an incremental run asks again
+	MaxOverlap              = 31 * 24 * time.Hour
 	MinOverlap              = 10 * time.Second // a service writes an updatedAt a little before others can read the row
 	DefaultReferenceLimit   = 500              // how many records that another stream names are asked for after a run
 	DefaultReferenceRetry   = 7 * 24 * time.Hour

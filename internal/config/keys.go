@@ -257,7 +257,7 @@ page cannot change meanwhile: one is enough.`,
 		},
 		{
 			name: "overlap", in: shared | inStream, of: incremental, standard: written(catalog.DefaultOverlap),
-			value: duration(func(v *values) *time.Duration { return &v.stream.Overlap }, catalog.MinOverlap, 31*24*time.Hour),
+			value: duration(func(v *values) *time.Duration { return &v.stream.Overlap }, catalog.MinOverlap, catalog.MaxOverlap),
 			doc: `How far before the newest loaded change the next run starts to read, at least "` +
 				short(catalog.MinOverlap) +
 				`". It

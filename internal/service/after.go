@@ -39,6 +39,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	}, func() {
 		part("reconcile payouts", func(ctx context.Context) error { s.reconcile(ctx, cfg, w, results); return nil })
 	}))
+	s.warnOfLateness(ctx, cfg, w, results)
 	// Not beside them: what was found again just now is not old any more.
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 	part("fold months", func(ctx context.Context) error { return s.fold(ctx, w, results) })

@@ -39,6 +39,7 @@ func (c *Checker) checkWarehouse(ctx context.Context, cfg *config.Config) (all [
 	schema := checkSchema(ctx, w)
 	if all = append(all, schema); schema.Verdict == OK {
 		all = append(append(all, checkLoadedFrom(ctx, cfg, w)...), checkMonths(ctx, w)...)
+		all = append(all, checkLateness(ctx, cfg, w)...)
 	}
 	if w.Embedded() { // its only user may do everything
 		return all

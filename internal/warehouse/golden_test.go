@@ -280,7 +280,7 @@ func ofAll() []statement {
 		{"selectReceivers", selectReceivers},
 		{"selectOrders", selectOrders},
 		{"selectVersion", selectVersion}, {"selectTime", selectTime},
-		{"selectUnfolded", selectUnfolded}, {"countMonths", countMonths}, {"foldMonth", foldMonth("transactions_latest", "202601")},
+		{"selectUnfolded", selectUnfolded}, {"countMonths", countMonths}, {"selectLateness", selectLateness}, {"foldMonth", foldMonth("transactions_latest", "202601")},
 		{"selectInParts", selectInParts(dialect{})},
 		{"selectState", selectState}, {"selectStates", selectStates}, {"selectLease", selectLease(false)},
 		{"selectLease with the row of a run", selectLease(true)}, {"selectInterrupted", selectInterrupted}, {"countInterrupted", countInterrupted},

@@ -65,7 +65,7 @@ func TestPublicViews(t *testing.T) {
 	if d := cmp.Diff(described(w.database, words(innerViews)), listed); d != "" {
 		t.Errorf("the views are not those of the warehouse: %s", d)
 	}
-	wantRows(t, w, "SELECT count(), countIf(engine != 'View') FROM system.tables WHERE database = '"+views+"'", "49 0")
+	wantRows(t, w, "SELECT count(), countIf(engine != 'View') FROM system.tables WHERE database = '"+views+"'", "50 0")
 	wantRows(t, w, "SELECT name FROM system.tables WHERE database = '"+withParameters(views)+"' ORDER BY name", "cashback_offers_as_of",
 		"coupons_as_of", "deals_active", "payouts_as_of", "promotions_as_of", "transactions_as_of", "transactions_by_passback_uid")
 	// What tools ask of each view that they list: its columns, and whether it can be read.

@@ -1324,33 +1324,36 @@ CREATE OR REPLACE VIEW reference_misses ON CLUSTER `main`;
 CREATE OR REPLACE VIEW transaction_changes ON CLUSTER `main`;
 
 -- streams 75
-CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
+CREATE OR REPLACE VIEW late_changes ON CLUSTER `main`;
 
 -- streams 76
-CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_paid ON CLUSTER `main`;
 
 -- streams 77
-CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
+CREATE OR REPLACE VIEW settlements ON CLUSTER `main`;
 
 -- streams 78
-CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
+CREATE OR REPLACE VIEW payout_three_way ON CLUSTER `main`;
 
 -- streams 79
-CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
+CREATE OR REPLACE VIEW stream_freshness ON CLUSTER `main`;
 
 -- streams 80
-CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
+CREATE OR REPLACE VIEW quality_checks ON CLUSTER `main`;
 
 -- streams 81
-CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
+CREATE OR REPLACE VIEW operator_actions ON CLUSTER `main`;
 
 -- streams 82
-CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
+CREATE OR REPLACE VIEW notifications ON CLUSTER `main`;
 
 -- streams 83
-CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+CREATE OR REPLACE VIEW unknown_fields ON CLUSTER `main`;
 
 -- streams 84
+CREATE OR REPLACE VIEW payout_acknowledgements ON CLUSTER `main`;
+
+-- streams 85
 CREATE OR REPLACE VIEW sync_runs ON CLUSTER `main`;
 
 -- createLatest

@@ -125,6 +125,13 @@ SELECT (SELECT uniqExact(table, partition_id) FROM system.parts
     HAVING parts > 1 OR level = 0
 ));
 
+-- selectLateness
+SELECT account, stream, count(), countIf(found_by = 'full'), quantileExactLow(0.5)(ns), quantileExactLow(0.99)(ns), max(ns)
+FROM (SELECT *, toInt64(late_seconds * 1000000000) AS ns FROM late_changes)
+WHERE first_seen_at > now() - toIntervalSecond(2592000)
+GROUP BY account, stream
+ORDER BY account, stream;
+
 -- foldMonth
 OPTIMIZE TABLE transactions_latest PARTITION ID '202601' FINAL;
 
