@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -132,7 +133,8 @@ func (a *answers) check(t *testing.T, sql string, rows []map[string]any) bool {
 	t.Helper()
 	for part, check := range map[string]func(*testing.T, []map[string]any){
 		"\nFROM daily_cashback": a.dailyCashback, "\nFROM transactions_enriched": a.enriched, "\nFROM retailers": a.retailers,
-		"retailer_name, sum(transactions) AS sales": a.sales, "AS month, currency_code, sum(transactions) AS sales": a.months,
+		"retailer_name, count() AS sales, sum(cashback)": a.sales, "AS month, currency_code, count() AS sales": a.months,
+		"AS this_month": a.thisMonth, "AS approval_rate": a.approval, "AS new_users": a.users, "AS ends_on": a.endingCoupons,
 		"\nFROM transaction_decisions": a.decisions, "\nFROM deals_active(": a.dealsActive,
 		"\nFROM product_price_changes": a.priceChanges, "\nFROM stream_freshness": a.freshness,
 	} {
@@ -262,6 +264,94 @@ func (a *answers) months(t *testing.T, rows []map[string]any) {
 		for name, c := range counts {
 			c.same(t, group, name, r[strings.ToLower(name)])
 		}
+	}
+}
+
+// thisMonth compares the cashback of two months by retailer.
+func (a *answers) thisMonth(t *testing.T, rows []map[string]any) {
+	t.Helper()
+	now := time.Now().UTC()
+	this := now.Format("2006-01")
+	last := now.AddDate(0, 0, -now.Day()).Format("2006-01")
+	cashback := map[string]sums{this: {}, last: {}}
+	for _, x := range a.list(t, transactionsPath) {
+		if c, known := cashback[day(x["soldAt"])[:len("2006-01")]]; known && word(x["status"]) != "DECLINED" {
+			c.add(t, word(x["currencyCode"])+" "+word(x["retailerName"]), x["cashback"])
+		}
+	}
+	for _, r := range rows {
+		group := word(r["currency_code"]) + " " + word(r["retailer_name"])
+		cashback[this].same(t, group, "this month", r["this_month"])
+		cashback[last].same(t, group, "last month", r["last_month"])
+	}
+}
+
+// approval is the share of the decided sales of a retailer that were confirmed.
+func (a *answers) approval(t *testing.T, rows []map[string]any) {
+	t.Helper()
+	counts := map[string]sums{"CONFIRMED": {}, "DECLINED": {}, "PENDING": {}}
+	for _, x := range a.list(t, transactionsPath) {
+		counts[word(x["status"])].add(t, word(x["currencyCode"])+" "+word(x["retailerName"]), 1)
+	}
+	for _, r := range rows {
+		group := word(r["currency_code"]) + " " + word(r["retailer_name"])
+		for status, c := range counts {
+			c.same(t, group, status, r[strings.ToLower(status)])
+		}
+		confirmed, _ := counts["CONFIRMED"][group].Float64()
+		declined, _ := counts["DECLINED"][group].Float64()
+		if rate, _ := number(t, r["approval_rate"]).Float64(); math.Abs(rate-confirmed/(confirmed+declined)) > 1e-6 {
+			t.Errorf("%s: approval rate %v of %v and %v", group, rate, confirmed, declined)
+		}
+	}
+}
+
+// users counts who bought for the first time in a month, and who had bought before.
+func (a *answers) users(t *testing.T, rows []map[string]any) {
+	t.Helper()
+	first, months := map[string]string{}, map[string]map[string]bool{}
+	for _, x := range a.list(t, transactionsPath) {
+		user, month := word(x["passbackUid"]), day(x["soldAt"])
+		if user == "" || month == "" || word(x["status"]) == "DECLINED" {
+			continue
+		}
+		month = month[:len("2006-01")]
+		if was, known := first[user]; !known || month < was {
+			first[user] = month
+		}
+		if months[month] == nil {
+			months[month] = map[string]bool{}
+		}
+		months[month][user] = true
+	}
+	for _, r := range rows {
+		month := day(r["month"])[:len("2006-01")]
+		fresh := 0
+		for user := range months[month] {
+			if first[user] == month {
+				fresh++
+			}
+		}
+		if got := word(r["new_users"]) + " " + word(r["returning_users"]); got != fmt.Sprintf("%d %d", fresh, len(months[month])-fresh) {
+			t.Errorf("%s: %s users, and the API says %d of %d are new", month, got, fresh, len(months[month]))
+		}
+	}
+}
+
+// endingCoupons end within a week.
+func (a *answers) endingCoupons(t *testing.T, rows []map[string]any) {
+	t.Helper()
+	ends := map[string]bool{}
+	for _, x := range a.list(t, couponsPath) {
+		ends[word(x["code"])+" "+day(x["endDate"])] = true
+	}
+	last := ""
+	for _, r := range rows {
+		on := day(r["ends_on"])
+		if !ends[word(r["code"])+" "+on] || on < last || on > time.Now().AddDate(0, 0, 7).Format(time.DateOnly) {
+			t.Errorf("no such coupon ends this week, in this order: %v", r)
+		}
+		last = on
 	}
 }
 
