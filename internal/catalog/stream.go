@@ -11,6 +11,7 @@ type Field struct {
 	Version  bool   // the upstream's time of last change, which orders two reads of one record
 	Status   bool   // the state of a transaction: one of Statuses, or one that the service has added
 	Declined bool   // an amount that adds up declined transactions, whose amounts may be below zero
+	Private  bool   // it may name a person: see passback in the configuration
 	RefersTo string // the stream whose key the value is; "" for other fields
 	Comment  string // what it means, for the column's comment
 	Unit     string // of a number; times are in UTC

@@ -149,12 +149,22 @@ func (l *reader) account(s *scope) Account {
 	}
 	l.distinctParams(v)
 	a.Key = l.accountKey(v, a.Name, "api_key", true)
+	a.PassbackKey = l.passbackKey(v, a)
 	for _, streams := range s.find("streams") {
 		for _, inner := range streams.inner {
 			a.Streams = append(a.Streams, l.stream(a, v, inner))
 		}
 	}
 	return a
+}
+
+// passbackKey returns the key of the hash of what may name a person. It is kept out of the file like an API key.
+func (l *reader) passbackKey(v *values, a Account) Secret {
+	if _, given := v.secrets["passback_key"]; a.Passback == PassbackHash && !given {
+		l.problem(v.at["passback"], `account %q: passback = "hash" needs passback_key`, a.Name)
+	}
+	l.warnLiteral(v, "passback_key", fmt.Sprintf("account %q: passback_key", a.Name), "")
+	return l.secret(v, "passback_key", fmt.Sprintf("account %q: ", a.Name), l.src.NeedAccounts && a.Passback == PassbackHash)
 }
 
 func (l *reader) stream(a Account, account *values, s *scope) Stream {

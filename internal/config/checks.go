@@ -114,6 +114,14 @@ func checkPath(s string) error {
 	return nil
 }
 
+func checkPassback(s string) error {
+	switch s {
+	case PassbackKeep, PassbackHash, PassbackDrop:
+		return nil
+	}
+	return fmt.Errorf(`must be "keep", "hash" or "drop"; %s is not`, quote(s))
+}
+
 func checkTimeZone(s string) error {
 	if _, err := time.LoadLocation(s); err != nil || s == "" {
 		return fmt.Errorf("%s is not a time zone that this machine knows: write one such as Europe/Paris, UTC or Local",

@@ -167,6 +167,13 @@ type Account struct {
 	// BatchRows is the number of rows of one insert into staging.
 	BatchRows int
 
+	// Passback is what becomes of passbackUid and passbackData of transactions: PassbackKeep, PassbackHash or
+	// PassbackDrop.
+	Passback string
+
+	// PassbackKey is the key of the hash. It is resolved when Source.NeedAccounts was set.
+	PassbackKey Secret
+
 	// AllowInsecure permits http:// to other machines.
 	AllowInsecure bool
 
@@ -192,6 +199,13 @@ type Params struct {
 	Cursor        string            // takes the cursor
 	Filters       map[string]string // take the values of a scope, by the name of the filter
 }
+
+// What becomes of passbackUid and passbackData.
+const (
+	PassbackKeep = "keep"
+	PassbackHash = "hash"
+	PassbackDrop = "drop"
+)
 
 // Stream is one stream of one account, with every setting filled in. A setting that the stream does not have is zero;
 // the catalog says which ones it has.

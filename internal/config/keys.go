@@ -152,6 +152,19 @@ file while the daemon runs: once the service refuses the old one, the file is re
 needs a restart. A key written here directly works too, with a warning.`,
 		},
 		{
+			name: "passback", in: inAccount, standard: `"keep"`,
+			value: checked(`"keep", "hash" or "drop"`, func(v *values) *string { return &v.account.Passback }, checkPassback),
+			doc: `What becomes of passbackUid and passbackData, which often name a person: "keep" stores them as they
+are; "hash" stores "hmac:" and their HMAC-SHA256 with passback_key, so that they can be joined with a table of your own
+that has the same; "drop" stores nothing. It holds for rows, versions, rejects and unknown fields that are loaded from then
+on; what was loaded before stays until its row changes or "sync transactions --full" reads it, and its earlier versions stay.`,
+		},
+		{
+			name: "passback_key", in: inAccount, example: `"env:PASSBACK_KEY"`,
+			value: secret("passback_key"),
+			doc:   `The key of that hash, written like an api_key. Another key gives other values.`,
+		},
+		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
 			value: number(func(v *values) *float64 { return &v.account.RequestsPerSecond }, 10_000, false),
 			doc: `The highest number of requests per second for an account, all its streams together. 0.5 is one every two

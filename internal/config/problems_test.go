@@ -59,6 +59,10 @@ func TestProblems(t *testing.T) {
 			[]string{"dealhouse.toml:3:1: invalid TOML: key listen is already defined"}},
 		{"twice, tables", "[daemon]\n[daemon]\n", nil,
 			[]string{"dealhouse.toml:2:2: invalid TOML: table daemon already exists"}},
+		{"hashed without a key", acme + "passback = \"hash\"\n", []string{acmeKey}, []string{`dealhouse.toml:5:12: account "acme": passback = "hash" needs passback_key`}},
+		{"hashed, with a key that is not there", acme + "passback = \"hash\"\npassback_key = \"env:GONE\"\n", []string{acmeKey},
+			[]string{`dealhouse.toml:6:16: account "acme": passback_key: environment variable GONE is not set`}},
+		{"another word", acme + "passback = \"hide\"\n", []string{acmeKey}, []string{`dealhouse.toml:5:12: passback: must be "keep", "hash" or "drop"; "hide" is not`}},
 		{"no account", "[warehouse]\n", nil, []string{"dealhouse.toml: no account is configured: add an [[account]] table with name, base_url and api_key"}},
 		{"nothing in an account", "[[account]]\n", nil, []string{
 			`dealhouse.toml:1:3: account lacks name, such as name = "acme"`,

@@ -33,7 +33,7 @@ func standardAccount() Account {
 		Params: Params{UpdatedAfter: "updatedAfter", UpdatedBefore: "updatedBefore", Page: "page",
 			Cursor: "cursor", Filters: map[string]string{"hostname": "hostname", "name": "name", "category": "category",
 				"country": "country"}},
-		RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
+		Passback: PassbackKeep, RequestsPerSecond: 10, Timeout: 30 * time.Second, MaxBodyBytes: 64 << 20, MaxRetryElapsed: 5 * time.Minute,
 		BatchRows: 20_000,
 		Streams:   streams,
 	}

@@ -22,4 +22,6 @@
 //  8. Numbers may come as strings, and a reference may not be a UUID: the record is loaded in both cases.
 //  9. A date, number or boolean that is written in another way than the interface shows is read if it has one meaning
 //     (forms.go). If it could have two, as 05.01.2026 or 1,234, it is rejected and never guessed.
+//  10. What is private (Private) is hidden in the bytes of a page before any of them is read. So it is in no column, no
+//     reject and no unknown field, at whatever depth a field of that name stands.
 package decode

@@ -32,6 +32,7 @@ type Decoder struct {
 	onElement   func(*cursor) error
 	listReason  string // why the list is refused
 	utf8        bool   // the whole page is UTF-8
+	private     *hiding
 }
 
 // unusableRecord is a record that is left out, by its position in the page.
@@ -58,6 +59,13 @@ func New(s *catalog.Stream) *Decoder {
 // microseconds since 1970 by the run's clock. The batch refers to data, which must not be changed afterwards. An error
 // means that data is no JSON array; the batch is unchanged then (decode-5).
 func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error {
+	if d.private != nil {
+		hidden, err := d.private.page(data)
+		if err != nil {
+			return fmt.Errorf("decoding page %d of %s: %w", page, d.stream.Name, err)
+		}
+		data = hidden
+	}
 	d.batch, d.page, d.fetched, d.utf8 = b, page, fetched, utf8.Valid(data)
 	d.unusable = d.unusable[:0]
 	clear(d.unknownSeen)

@@ -41,13 +41,14 @@ func (s *Service) Jobs(cfg *config.Config, selected Selection,
 
 // job is the run of a target, with the settings as they are configured.
 func (t Target) job(client *dealapi.Client) syncer.Job {
-	return syncer.Job{
+	job := syncer.Job{
 		Account: t.Account.Name, Stream: t.Stream, Client: client,
 		Params: syncer.Params{
 			UpdatedAfter: t.Account.Params.UpdatedAfter, UpdatedBefore: t.Account.Params.UpdatedBefore,
 			Page: t.Account.Params.Page, Cursor: t.Account.Params.Cursor, Filters: t.Account.Params.Filters,
 		},
 		Scope:            t.Setting.Scope,
+		DropPrivate:      t.Account.Passback == config.PassbackDrop,
 		BatchRows:        t.Account.BatchRows,
 		Overlap:          t.Setting.Overlap,
 		InitialFrom:      t.Setting.InitialFrom,
@@ -60,6 +61,10 @@ func (t Target) job(client *dealapi.Client) syncer.Job {
 		ReferenceRetry:   t.Setting.ReferenceRetry,
 		Timeout:          t.Setting.RunTimeout,
 	}
+	if t.Account.Passback == config.PassbackHash {
+		job.HashPrivate = []byte(t.Account.PassbackKey.Reveal())
+	}
+	return job
 }
 
 // FirstPages asks for the pages of each list of a target's scope, with what each is of; "" is all of the stream.

@@ -131,7 +131,7 @@ func (r *addresses) load(ctx context.Context) error {
 	ctx, cancel := s.outlive(fetching)
 	defer cancel()
 	run.report(PhaseReading)
-	r.batch, r.decoder = decode.NewBatch(run.Stream), decode.New(run.Stream)
+	r.batch, r.decoder = decode.NewBatch(run.Stream), decode.New(run.Stream).Hide(s.job.private())
 	if err := r.read(fetching); err != nil {
 		return err
 	}

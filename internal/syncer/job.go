@@ -9,6 +9,7 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
+	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
 )
 
@@ -33,6 +34,10 @@ type Job struct {
 	Params  Params
 	Scope   catalog.Scope // the part of the stream that is loaded; nil: all of it
 
+	// Fields that may name a person (catalog.Field.Private) are stored as a hash with this key, or not at all.
+	HashPrivate []byte
+	DropPrivate bool
+
 	BatchRows        int           // rows of a staged batch, at least 1
 	Overlap          time.Duration // transactions: how far before the watermark a run reads; catalog.MinOverlap at least
 	InitialFrom      time.Time     // transactions: the updatedAt from which the first run reads; zero: everything
@@ -50,6 +55,17 @@ type Job struct {
 	DryRun          bool      // stop before publishing, and leave nothing behind
 	NewService      bool      // whatever answers is the service of the account from now on: read everything and keep no other row
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
+}
+
+// private is what becomes of fields that may name a person; nil: they are kept.
+func (j *Job) private() *decode.Private {
+	switch {
+	case j.DropPrivate:
+		return decode.DropPrivate()
+	case j.HashPrivate != nil:
+		return decode.HashPrivate(j.HashPrivate)
+	}
+	return nil
 }
 
 // NewJob makes a job with the default settings of the configuration. A retry needs no client.

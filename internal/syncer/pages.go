@@ -38,7 +38,7 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 		defer close(full)
 		return Contain(func() error {
 			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty,
-				decoder: decode.New(r.run.Stream)}
+				decoder: decode.New(r.run.Stream).Hide(r.session.job.private())}
 			d.filters = scopeFilters(r.run.Stream, r.session.job.Scope)
 			return d.read(read)
 		})

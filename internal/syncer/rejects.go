@@ -48,7 +48,7 @@ func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
 	s.run.beside = true
 	return &rejects{
 		session: s, run: s.run, filter: filter,
-		decoder: decode.New(stream), scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
+		decoder: decode.New(stream).Hide(s.job.private()), scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
 	}
 }
 
