@@ -74,6 +74,7 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"check"}, elsewhere: "TestCommandsBesideDaemon"},
 	{args: []string{"sync", "coupons"}, elsewhere: "TestLoadingBesideDaemon"},
 	{args: []string{"backfill", "transactions"}, elsewhere: "TestLoadingBesideDaemon"},
+	{args: []string{"verify", "coupons"}, elsewhere: "TestLoadingBesideDaemon"},
 	{args: []string{"operate", "pause"}, elsewhere: "TestOperateBesideDaemon"},
 	{args: []string{"operate", "resume"}, elsewhere: "TestOperateBesideDaemon"},
 	{args: []string{"operate", "consent"}, elsewhere: "TestOperateBesideDaemon"},
@@ -220,6 +221,7 @@ func TestLoadingBesideDaemon(t *testing.T) {
 	b.call(t, "sync", "transactions", "payouts").want(t, 0)
 	b.call(t, "backfill", "transactions", "--from", "2025-11-01T00:00:00Z", "--to", "2026-03-01T00:00:00Z").want(t, 0)
 	b.call(t, "rejects", "retry").want(t, 0)
+	b.call(t, "verify", "coupons").shows(t, "Everything is equal.")
 	if got := b.call(t, "runs", "--output", "csv"); strings.Count(got.out, "coupons") < 3 {
 		t.Errorf("the runs beside the daemon are not there:\n%s", got.out)
 	}

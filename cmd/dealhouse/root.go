@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), newQuery(a), newStatus(a), newRuns(a),
+		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), a.loads(newVerify(a)), newQuery(a), newStatus(a), newRuns(a),
 		newRejects(a),
 		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newNotify(a),
 		newCheck(a), newMigrate(a), newBackup(a), newRestore(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),

@@ -53,6 +53,7 @@ type Job struct {
 	Due             time.Time // when the run should have begun, by its schedule; zero: no schedule
 	Full            bool      // read the whole stream, whatever its watermark or checkpoint says
 	DryRun          bool      // stop before publishing, and leave nothing behind
+	Differences     int       // how many of the rows that a dry run would change it names (RunRecord.Differences)
 	NewService      bool      // whatever answers is the service of the account from now on: read everything and keep no other row
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
 }

@@ -3,6 +3,7 @@ package syncer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,10 @@ func (p publication) publish(ctx context.Context) error {
 		return err
 	}
 	if s.job.DryRun {
-		return r.writer().Discard(ctx)
+		if s.job.Differences > 0 {
+			r.record.Differences, err = r.writer().Differences(ctx, changes, s.job.Differences)
+		}
+		return errors.Join(err, r.writer().Discard(ctx))
 	}
 	if err := p.makeVisible(ctx, changes); err != nil {
 		return err

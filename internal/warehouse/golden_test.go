@@ -73,6 +73,8 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("selectPlannedDeletes", x.selectPlannedDeletes(goldenLimit))
 	add("selectNewest", x.selectNewest(goldenLimit))
 	add("countAlike", x.countAlike())
+	add("selectDifferences", x.selectDifferences(Changes{}, 100))
+	add("selectDifferences, dated ahead", x.selectDifferences(Changes{Ahead: 1}, 100))
 	add("countAbsence", x.countAbsence())
 	add("countUnconfirmed", x.countUnconfirmed(x.selectAbsent(1)))
 	add("deleteAllPlanned", x.deleteAllPlanned())

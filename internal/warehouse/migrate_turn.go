@@ -368,6 +368,39 @@ func (w *Warehouse) rehash(ctx context.Context, s *catalog.Stream) error {
 	return nil
 }
 
+// Distrust has the next full run of a stream compare the rows as they are now, and not as their hashes and keys say: it
+// finds what somebody altered or removed by hand. It waits some minutes for runs that are under way.
+func (w *Warehouse) Distrust(ctx context.Context, s *catalog.Stream) error {
+	for _, shard := range w.each() {
+		h := holder{w: shard, stream: s, leases: map[string]*Lease{}}
+		if err := h.end(ctx, h.distrust(ctx)); err != nil {
+			return fmt.Errorf("computing the hashes of %s again: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (h holder) distrust(ctx context.Context) error {
+	if err := h.takeAndFinish(ctx); err != nil {
+		return err
+	}
+	statements := []string{updateHashes(latestTable(h.stream), h.stream)}
+	if keysTable(h.stream) != "" {
+		statements = append(statements, forgetDerived(h.stream))
+	}
+	for _, statement := range statements {
+		for _, l := range h.leases {
+			if err := l.Check(ctx); err != nil {
+				return err
+			}
+		}
+		if err := h.w.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (h holder) rehash(ctx context.Context) error {
 	if err := h.takeAndFinish(ctx); err != nil {
 		return err

@@ -53,6 +53,9 @@ func (w *Writer) refreshDerived(ctx context.Context, l *Lease) error {
 	if err := w.rebuildDerived(ctx); err != nil {
 		return err
 	}
+	if err := w.recountLive(ctx); err != nil { // who left the tables out left the number out as well
+		return err
+	}
 	if err := w.save(ctx, stateRow{stateDerived, value, 0}); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retaile
 FROM transactions_latest AS t FINAL
 WHERE _deleted = 0
 GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status
+$own_settings
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
 
 CREATE OR REPLACE VIEW daily_cashback
@@ -44,4 +45,5 @@ AS SELECT account, toDate32(sold_at) AS day, currency_code, status,
 FROM transactions_latest AS t FINAL
 WHERE _deleted = 0
 GROUP BY account, day, currency_code, status
+$own_settings
 COMMENT 'Sales and cashback by account, day of sale, currency and status as of now';

@@ -101,6 +101,9 @@ DROP TABLE IF EXISTS promotions_delta_0000000000004000800000000000a11e, promotio
 -- Writer.drop
 DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transactions_moves_0000000000004000800000000000a11e, transactions_changed_0000000000004000800000000000a11e, transactions_keys_delta_0000000000004000800000000000a11e, transactions_decided_delta_0000000000004000800000000000a11e, transactions_named_delta_0000000000004000800000000000a11e, payout_transactions_latest_delta_0000000000004000800000000000a11e, payout_moves_latest_delta_0000000000004000800000000000a11e, payout_sums_latest_delta_0000000000004000800000000000a11e, transactions_changes_0000000000004000800000000000a11e SYNC;
 
+-- Writer.live
+SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0;
+
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 

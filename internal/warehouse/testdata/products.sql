@@ -477,6 +477,162 @@ FROM (SELECT product_key, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_a
 INNER JOIN (SELECT product_key, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.product_key = l.product_key
 WHERE 3 * ((s.last_viewed_at_read <=> l.last_viewed_at) + (s.url_read <=> l.url) + (s.name_read <=> l.name) + (s.price_read <=> l.price) + (s.currency_code_read <=> l.currency_code) + (s.brand_name_read <=> l.brand_name) + (s.description_read <=> l.description) + (s.image_urls_read <=> l.image_urls) + (s.category_id_read <=> l.category_id) + (s.category_version_read <=> l.category_version) + (s.category_breadcrumb_read <=> l.category_breadcrumb) + (s.asin_read <=> l.asin) + (s.sku_read <=> l.sku) + (s.gtin_read <=> l.gtin) + (s.mpn_read <=> l.mpn) + (s.rating_value_read <=> l.rating_value) + (s.rating_count_read <=> l.rating_count) + (s.best_rating_read <=> l.best_rating) + (s.worst_rating_read <=> l.worst_rating)) >= 2 * 19;
 
+-- selectDifferences
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
+    if(s.url_read <=> l.url, '', 'url'),
+    if(s.name_read <=> l.name, '', 'name'),
+    if(s.price_read <=> l.price, '', 'price'),
+    if(s.currency_code_read <=> l.currency_code, '', 'currency_code'),
+    if(s.brand_name_read <=> l.brand_name, '', 'brand_name'),
+    if(s.description_read <=> l.description, '', 'description'),
+    if(s.image_urls_read <=> l.image_urls, '', 'image_urls'),
+    if(s.category_id_read <=> l.category_id, '', 'category_id'),
+    if(s.category_version_read <=> l.category_version, '', 'category_version'),
+    if(s.category_breadcrumb_read <=> l.category_breadcrumb, '', 'category_breadcrumb'),
+    if(s.asin_read <=> l.asin, '', 'asin'),
+    if(s.sku_read <=> l.sku, '', 'sku'),
+    if(s.gtin_read <=> l.gtin, '', 'gtin'),
+    if(s.mpn_read <=> l.mpn, '', 'mpn'),
+    if(s.rating_value_read <=> l.rating_value, '', 'rating_value'),
+    if(s.rating_count_read <=> l.rating_count, '', 'rating_count'),
+    if(s.best_rating_read <=> l.best_rating, '', 'best_rating'),
+    if(s.worst_rating_read <=> l.worst_rating, '', 'worst_rating'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0), toInt64(0)
+FROM
+(
+    SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
+    url AS url_read,
+    name AS name_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read,
+    currency_code AS currency_code_read,
+    brand_name AS brand_name_read,
+    description AS description_read,
+    arrayPopBack(splitByChar('\0', image_urls)) AS image_urls_read,
+    category_id AS category_id_read,
+    category_version AS category_version_read,
+    category_breadcrumb AS category_breadcrumb_read,
+    asin AS asin_read,
+    sku AS sku_read,
+    gtin AS gtin_read,
+    mpn AS mpn_read,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')) AS rating_value_read,
+    if(bitTest(_nulls, 3), NULL, rating_count) AS rating_count_read,
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')) AS best_rating_read,
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')) AS worst_rating_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID})
+) AS s
+FULL JOIN
+(
+    SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
+    url,
+    name,
+    price,
+    currency_code,
+    brand_name,
+    description,
+    image_urls,
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    rating_value,
+    rating_count,
+    best_rating,
+    worst_rating,
+    _extra FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.product_key = l.product_key
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
+-- selectDifferences, dated ahead
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
+    if(s.url_read <=> l.url, '', 'url'),
+    if(s.name_read <=> l.name, '', 'name'),
+    if(s.price_read <=> l.price, '', 'price'),
+    if(s.currency_code_read <=> l.currency_code, '', 'currency_code'),
+    if(s.brand_name_read <=> l.brand_name, '', 'brand_name'),
+    if(s.description_read <=> l.description, '', 'description'),
+    if(s.image_urls_read <=> l.image_urls, '', 'image_urls'),
+    if(s.category_id_read <=> l.category_id, '', 'category_id'),
+    if(s.category_version_read <=> l.category_version, '', 'category_version'),
+    if(s.category_breadcrumb_read <=> l.category_breadcrumb, '', 'category_breadcrumb'),
+    if(s.asin_read <=> l.asin, '', 'asin'),
+    if(s.sku_read <=> l.sku, '', 'sku'),
+    if(s.gtin_read <=> l.gtin, '', 'gtin'),
+    if(s.mpn_read <=> l.mpn, '', 'mpn'),
+    if(s.rating_value_read <=> l.rating_value, '', 'rating_value'),
+    if(s.rating_count_read <=> l.rating_count, '', 'rating_count'),
+    if(s.best_rating_read <=> l.best_rating, '', 'best_rating'),
+    if(s.worst_rating_read <=> l.worst_rating, '', 'worst_rating'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0), toInt64(0)
+FROM
+(
+    SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
+    url AS url_read,
+    name AS name_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read,
+    currency_code AS currency_code_read,
+    brand_name AS brand_name_read,
+    description AS description_read,
+    arrayPopBack(splitByChar('\0', image_urls)) AS image_urls_read,
+    category_id AS category_id_read,
+    category_version AS category_version_read,
+    category_breadcrumb AS category_breadcrumb_read,
+    asin AS asin_read,
+    sku AS sku_read,
+    gtin AS gtin_read,
+    mpn AS mpn_read,
+    if(bitTest(_nulls, 2), NULL, reinterpret(rating_value, 'Decimal(18, 6)')) AS rating_value_read,
+    if(bitTest(_nulls, 3), NULL, rating_count) AS rating_count_read,
+    if(bitTest(_nulls, 4), NULL, reinterpret(best_rating, 'Decimal(18, 6)')) AS best_rating_read,
+    if(bitTest(_nulls, 5), NULL, reinterpret(worst_rating, 'Decimal(18, 6)')) AS worst_rating_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM products_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY product_key)
+) AS s
+FULL JOIN
+(
+    SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
+    url,
+    name,
+    price,
+    currency_code,
+    brand_name,
+    description,
+    image_urls,
+    category_id,
+    category_version,
+    category_breadcrumb,
+    asin,
+    sku,
+    gtin,
+    mpn,
+    rating_value,
+    rating_count,
+    best_rating,
+    worst_rating,
+    _extra FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.product_key = l.product_key
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},

@@ -520,6 +520,108 @@ FROM (SELECT id, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime6
 INNER JOIN (SELECT id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.id = l.id
 WHERE 3 * ((s.start_date_read <=> l.start_date) + (s.end_date_read <=> l.end_date) + (s.description_read <=> l.description) + (s.retailer_id_read <=> l.retailer_id) + (s.url_read <=> l.url) + (s.retailer_name_read <=> l.retailer_name) + (s.hostname_read <=> l.hostname) + (s.retailer_logo_read <=> l.retailer_logo) + (s.deep_link_read <=> l.deep_link) + (s.updated_at_read <=> l.updated_at)) >= 2 * 10;
 
+-- selectDifferences
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
+    if(s.end_date_read <=> l.end_date, '', 'end_date'),
+    if(s.description_read <=> l.description, '', 'description'),
+    if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
+    if(s.url_read <=> l.url, '', 'url'),
+    if(s.retailer_name_read <=> l.retailer_name, '', 'retailer_name'),
+    if(s.hostname_read <=> l.hostname, '', 'hostname'),
+    if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
+    if(s.deep_link_read <=> l.deep_link, '', 'deep_link'),
+    if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
+FROM
+(
+    SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')) AS end_date_read,
+    description AS description_read,
+    if(bitTest(_nulls, 2), NULL, retailer_id) AS retailer_id_read,
+    url AS url_read,
+    retailer_name AS retailer_name_read,
+    hostname AS hostname_read,
+    retailer_logo AS retailer_logo_read,
+    deep_link AS deep_link_read,
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM promotions_staging FINAL
+    WHERE run_id = {run:UUID})
+) AS s
+FULL JOIN
+(
+    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
+    end_date,
+    description,
+    retailer_id,
+    url,
+    retailer_name,
+    hostname,
+    retailer_logo,
+    deep_link,
+    updated_at,
+    _extra FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.id = l.id
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
+-- selectDifferences, dated ahead
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
+    if(s.end_date_read <=> l.end_date, '', 'end_date'),
+    if(s.description_read <=> l.description, '', 'description'),
+    if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
+    if(s.url_read <=> l.url, '', 'url'),
+    if(s.retailer_name_read <=> l.retailer_name, '', 'retailer_name'),
+    if(s.hostname_read <=> l.hostname, '', 'hostname'),
+    if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
+    if(s.deep_link_read <=> l.deep_link, '', 'deep_link'),
+    if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
+FROM
+(
+    SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')) AS end_date_read,
+    description AS description_read,
+    if(bitTest(_nulls, 2), NULL, retailer_id) AS retailer_id_read,
+    url AS url_read,
+    retailer_name AS retailer_name_read,
+    hostname AS hostname_read,
+    retailer_logo AS retailer_logo_read,
+    deep_link AS deep_link_read,
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM promotions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id)
+) AS s
+FULL JOIN
+(
+    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
+    end_date,
+    description,
+    retailer_id,
+    url,
+    retailer_name,
+    hostname,
+    retailer_logo,
+    deep_link,
+    updated_at,
+    _extra FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.id = l.id
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},

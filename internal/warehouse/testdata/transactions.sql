@@ -602,6 +602,156 @@ FROM (SELECT id, country AS country_read, if(bitTest(_nulls, 0), NULL, reinterpr
 INNER JOIN (SELECT id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0) AS l ON s.id = l.id
 WHERE 3 * ((s.country_read <=> l.country) + (s.activated_at_read <=> l.activated_at) + (s.clicked_at_read <=> l.clicked_at) + (s.sold_at_read <=> l.sold_at) + (s.updated_at_read <=> l.updated_at) + (s.currency_code_read <=> l.currency_code) + (s.order_value_read <=> l.order_value) + (s.cashback_read <=> l.cashback) + (s.status_read <=> l.status) + (s.passback_uid_read <=> l.passback_uid) + (s.retailer_id_read <=> l.retailer_id) + (s.retailer_name_read <=> l.retailer_name) + (s.retailer_logo_read <=> l.retailer_logo) + (s.payout_id_read <=> l.payout_id) + (s.passback_data_read <=> l.passback_data) + (s.cashback_offer_id_read <=> l.cashback_offer_id) + (s.coupon_id_read <=> l.coupon_id) + (s.promotion_id_read <=> l.promotion_id)) >= 2 * 18;
 
+-- selectDifferences
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
+    if(s.activated_at_read <=> l.activated_at, '', 'activated_at'),
+    if(s.clicked_at_read <=> l.clicked_at, '', 'clicked_at'),
+    if(s.sold_at_read <=> l.sold_at, '', 'sold_at'),
+    if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
+    if(s.currency_code_read <=> l.currency_code, '', 'currency_code'),
+    if(s.order_value_read <=> l.order_value, '', 'order_value'),
+    if(s.cashback_read <=> l.cashback, '', 'cashback'),
+    if(s.status_read <=> l.status, '', 'status'),
+    if(s.passback_uid_read <=> l.passback_uid, '', 'passback_uid'),
+    if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
+    if(s.retailer_name_read <=> l.retailer_name, '', 'retailer_name'),
+    if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
+    if(s.payout_id_read <=> l.payout_id, '', 'payout_id'),
+    if(s.passback_data_read <=> l.passback_data, '', 'passback_data'),
+    if(s.cashback_offer_id_read <=> l.cashback_offer_id, '', 'cashback_offer_id'),
+    if(s.coupon_id_read <=> l.coupon_id, '', 'coupon_id'),
+    if(s.promotion_id_read <=> l.promotion_id, '', 'promotion_id'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
+FROM
+(
+    SELECT id, 1 AS here, country AS country_read,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')) AS activated_at_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')) AS clicked_at_read,
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS sold_at_read,
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read,
+    currency_code AS currency_code_read,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')) AS order_value_read,
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')) AS cashback_read,
+    status AS status_read,
+    passback_uid AS passback_uid_read,
+    if(bitTest(_nulls, 6), NULL, retailer_id) AS retailer_id_read,
+    retailer_name AS retailer_name_read,
+    retailer_logo AS retailer_logo_read,
+    if(bitTest(_nulls, 7), NULL, payout_id) AS payout_id_read,
+    passback_data AS passback_data_read,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id) AS cashback_offer_id_read,
+    if(bitTest(_nulls, 9), NULL, coupon_id) AS coupon_id_read,
+    if(bitTest(_nulls, 10), NULL, promotion_id) AS promotion_id_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID})
+) AS s
+FULL JOIN
+(
+    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
+    activated_at,
+    clicked_at,
+    sold_at,
+    updated_at,
+    currency_code,
+    order_value,
+    cashback,
+    status,
+    passback_uid,
+    retailer_id,
+    retailer_name,
+    retailer_logo,
+    payout_id,
+    passback_data,
+    cashback_offer_id,
+    coupon_id,
+    promotion_id,
+    _extra FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.id = l.id
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
+-- selectDifferences, dated ahead
+WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
+SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
+    if(s.activated_at_read <=> l.activated_at, '', 'activated_at'),
+    if(s.clicked_at_read <=> l.clicked_at, '', 'clicked_at'),
+    if(s.sold_at_read <=> l.sold_at, '', 'sold_at'),
+    if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
+    if(s.currency_code_read <=> l.currency_code, '', 'currency_code'),
+    if(s.order_value_read <=> l.order_value, '', 'order_value'),
+    if(s.cashback_read <=> l.cashback, '', 'cashback'),
+    if(s.status_read <=> l.status, '', 'status'),
+    if(s.passback_uid_read <=> l.passback_uid, '', 'passback_uid'),
+    if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
+    if(s.retailer_name_read <=> l.retailer_name, '', 'retailer_name'),
+    if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
+    if(s.payout_id_read <=> l.payout_id, '', 'payout_id'),
+    if(s.passback_data_read <=> l.passback_data, '', 'passback_data'),
+    if(s.cashback_offer_id_read <=> l.cashback_offer_id, '', 'cashback_offer_id'),
+    if(s.coupon_id_read <=> l.coupon_id, '', 'coupon_id'),
+    if(s.promotion_id_read <=> l.promotion_id, '', 'promotion_id'),
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
+FROM
+(
+    SELECT id, 1 AS here, country AS country_read,
+    if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')) AS activated_at_read,
+    if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')) AS clicked_at_read,
+    if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS sold_at_read,
+    if(bitTest(_nulls, 3), NULL, reinterpret(updated_at, 'DateTime64(3, ''UTC'')')) AS updated_at_read,
+    currency_code AS currency_code_read,
+    if(bitTest(_nulls, 4), NULL, reinterpret(order_value, 'Decimal(18, 4)')) AS order_value_read,
+    if(bitTest(_nulls, 5), NULL, reinterpret(cashback, 'Decimal(18, 4)')) AS cashback_read,
+    status AS status_read,
+    passback_uid AS passback_uid_read,
+    if(bitTest(_nulls, 6), NULL, retailer_id) AS retailer_id_read,
+    retailer_name AS retailer_name_read,
+    retailer_logo AS retailer_logo_read,
+    if(bitTest(_nulls, 7), NULL, payout_id) AS payout_id_read,
+    passback_data AS passback_data_read,
+    if(bitTest(_nulls, 8), NULL, cashback_offer_id) AS cashback_offer_id_read,
+    if(bitTest(_nulls, 9), NULL, coupon_id) AS coupon_id_read,
+    if(bitTest(_nulls, 10), NULL, promotion_id) AS promotion_id_read,
+    _extra AS _extra_read FROM (SELECT *
+    FROM transactions_staging
+    WHERE run_id = {run:UUID}
+    ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
+    LIMIT 1 BY id)
+) AS s
+FULL JOIN
+(
+    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
+    activated_at,
+    clicked_at,
+    sold_at,
+    updated_at,
+    currency_code,
+    order_value,
+    cashback,
+    status,
+    passback_uid,
+    retailer_id,
+    retailer_name,
+    retailer_logo,
+    payout_id,
+    passback_data,
+    cashback_offer_id,
+    coupon_id,
+    promotion_id,
+    _extra FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
+) AS l ON s.id = l.id
+WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
+LIMIT 100;
+
 -- countAbsence
 INSERT INTO absent_rows_log (account, stream, key, lists, run_id, since, version)
 SELECT {account:String}, {stream:String}, if(gone.key != '', gone.key, before.key), if(gone.key != '', before.lists + 1, 0), {run:UUID},

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dealhouse/internal/catalog"
+	"dealhouse/internal/config"
+	"dealhouse/internal/service"
+	"dealhouse/internal/syncer"
+	"dealhouse/internal/term"
+	"dealhouse/internal/warehouse"
+)
+
+const verifyLong = `Reads everything of the streams from the API, compares it with the warehouse record by record and field
+by field, and changes nothing.
+
+It tells what is only not loaded yet from what is wrong:
+  changed  the service has changed the record since: the next sync brings it
+  new      the service has made the record since: the next sync brings it
+  gone     the service does not list the record any more: a full sync removes it
+  wrong    other content under the same updatedAt, or the row is not as it was loaded
+  missing  the warehouse lacks a record that was there when it was last loaded
+
+Products and payouts have no updatedAt: a product that is not loaded counts as new.
+
+--repair then loads the streams in which something is wrong or missing again, each by a full run that
+trusts nothing of what is stored. Its guards and its row in sync_runs are those of any full run.
+
+Name streams to verify only those: %s.
+
+Exit codes: 0 nothing is wrong or missing; 1 something is, or a fault worth retrying; the others are those
+of dealhouse sync.`
+
+const verifyExample = `  dealhouse verify
+  dealhouse verify transactions --account acme
+  dealhouse verify --repair
+  dealhouse verify --output json | jq '.[] | select(.kind == "wrong")'`
+
+// verifyCommand is what its flags say.
+type verifyCommand struct {
+	selected service.Selection
+	limit    int
+	repair   bool
+	format   *choice[term.Format]
+}
+
+func newVerify(a *app) *cobra.Command {
+	var c verifyCommand
+	cmd := &cobra.Command{
+		Use:       "verify [STREAM...]",
+		Short:     "Compare the warehouse with the API, and change nothing",
+		Long:      fmt.Sprintf(verifyLong, term.List(catalog.Names())),
+		Example:   verifyExample,
+		ValidArgs: catalog.Names(),
+		Args:      cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.limit < 1 {
+				return usagef("--limit: want at least 1")
+			}
+			c.selected.Streams = args
+			return c.run(cmd.Context(), a)
+		},
+	}
+	cmd.Flags().StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
+	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream; all are counted")
+	cmd.Flags().BoolVar(&c.repair, "repair", false, "load the streams in which something is wrong or missing again")
+	completeAccounts(cmd, a)
+	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
+	return cmd
+}
+
+func (c verifyCommand) run(ctx context.Context, a *app) (err error) {
+	cfg, err := a.readConfig(true)
+	if err != nil {
+		return err
+	}
+	svc := a.newService()
+	svc.LimitRuns(cfg.Daemon.MaxRuns)
+	jobs, api, err := svc.Jobs(cfg, c.selected, func(job *syncer.Job) {
+		job.Full, job.DryRun, job.Differences = true, true, c.limit
+		job.AllowMassDelete, job.DeleteAfterLists, job.MaxRejectedRatio = true, 1, 1
+	})
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	w, err := a.opener().WhenFree(ctx, cfg, a.opener().ExistingToLoad)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	ctx, jobs, exporting, err := a.prepareRuns(ctx, svc, cfg, w, jobs, runOptions{span: "verify", dryRun: true})
+	if err != nil {
+		return err
+	}
+	defer exporting.close(ctx)
+	results, err := a.sync(ctx, svc, w, jobs, api)
+	if err != nil {
+		return err
+	}
+	wrong, err := c.print(a, results)
+	if failed := a.printFailures(ctx, svc, results); failed != nil || err != nil {
+		return errors.Join(err, failed)
+	}
+	if wrong == 0 {
+		return nil
+	}
+	if !c.repair {
+		return fmt.Errorf("wrong or missing: %s; dealhouse verify --repair loads them again", term.Plural(wrong, "record"))
+	}
+	return c.mend(ctx, a, svc, cfg, w, api, faulty(results))
+}
+
+// faulty are the results of the streams that have faults.
+func faulty(results []syncer.Result) []syncer.Result {
+	return slices.DeleteFunc(slices.Clone(results), func(r syncer.Result) bool {
+		return !slices.ContainsFunc(r.Record.Differences, warehouse.Difference.Fault)
+	})
+}
+
+// mend loads the streams with faults again, each by a full run that trusts no stored hash.
+func (c verifyCommand) mend(ctx context.Context, a *app, svc *service.Service, cfg *config.Config, w *warehouse.Warehouse,
+	api *service.Clients, results []syncer.Result) error {
+	var jobs []syncer.Job
+	for _, r := range results {
+		if err := w.Distrust(ctx, r.Job.Stream); err != nil {
+			return err
+		}
+		again, more, err := svc.Jobs(cfg, service.Selection{Accounts: []string{r.Job.Account}, Streams: []string{r.Job.Stream.Name}},
+			func(job *syncer.Job) { job.Full = true })
+		if err != nil {
+			return err
+		}
+		defer more.Close()
+		jobs = append(jobs, again...)
+	}
+	repaired, err := a.sync(ctx, svc, w, jobs, api)
+	if err != nil {
+		return err
+	}
+	if c.format.value == term.Table { // else the differences alone are the answer
+		if err := printResults(a.stdout, c.format.value, repaired); err != nil {
+			return err
+		}
+	}
+	svc.AfterRuns(ctx, cfg, w, api, repaired)
+	return a.printFailures(ctx, svc, repaired)
+}
+
+// print prints the differences, and returns how many of them are faults.
+func (c verifyCommand) print(a *app, results []syncer.Result) (wrong uint64, err error) {
+	columns := []term.Column{{Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "kind"}, {Name: "fields"}, {Name: "stored"}, {Name: "read"}}
+	rows := [][]any{}
+	for _, r := range results {
+		for _, d := range r.Record.Differences {
+			if d.Fault() {
+				wrong++
+			}
+			rows = append(rows, []any{d.Account, d.Stream, d.Key, d.Kind, strings.Join(d.Fields, " "), term.Time(d.Stored), term.Time(d.Read)})
+		}
+		if r.Err != nil {
+			continue
+		}
+		t := r.Record.Changes
+		a.log.Info("verified", "account", r.Record.Account, "stream", r.Record.Stream, "records", r.Record.Totals.Read, "equal", t.Unchanged,
+			"not_loaded", t.Inserted, "different", t.Updated+t.Older, "not_listed", t.Deleted)
+	}
+	if len(rows) == 0 && c.format.value == term.Table {
+		fmt.Fprintln(a.stdout, "Everything is equal.")
+		return 0, nil
+	}
+	return wrong, term.Print(c.format.value, a.stdout, columns, rows)
+}
