@@ -31,7 +31,7 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 		return err
 	}
 	if scope == Whole {
-		if err := w.verifyLive(ctx, c.Live); err != nil {
+		if c.Live, err = w.verifyLive(ctx, c.Live); err != nil {
 			return err
 		}
 	}
@@ -86,22 +86,26 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
-// derived tables of the stream may be wrong as well, and are computed again.
-func (w *Writer) verifyLive(ctx context.Context, exact uint64) error {
+// derived tables of the stream may be wrong as well, the keys that were counted among them. They are computed again, and
+// the rows are counted once more. It returns the exact number.
+func (w *Writer) verifyLive(ctx context.Context, exact uint64) (uint64, error) {
 	if w.Stream.OrderedBy == "" {
-		return nil
+		return exact, nil
 	}
 	kept, err := w.live(ctx, false)
 	if err != nil || kept == exact {
-		return err
+		return exact, err
 	}
 	w.pool.log.Warn("the stored number of rows was wrong: counting again", "account", w.Account,
 		"stream", w.Stream.Name,
 		"kept", kept, "rows", exact)
 	if err := w.rebuildDerived(ctx); err != nil {
-		return err
+		return exact, err
 	}
-	return w.save(ctx, stateRow{stateLive, fmt.Sprint(exact), 0})
+	if err := w.recountLive(ctx); err != nil {
+		return exact, err
+	}
+	return w.live(ctx, false)
 }
 
 // live returns the number of rows that readers see: the one that is kept, or the exact one.
