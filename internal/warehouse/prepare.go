@@ -86,8 +86,8 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 }
 
 // verifyLive compares the number of live rows that is kept from run to run with the exact one. If they differ, the
-// derived tables of the stream may be wrong as well, the keys that were counted among them. They are computed again, and
-// the rows are counted once more. It returns the exact number.
+// derived tables of the stream may be wrong as well, the keys that were counted among them. They are computed again,
+// and the rows are counted once more. It returns the exact number.
 func (w *Writer) verifyLive(ctx context.Context, exact uint64) (uint64, error) {
 	if w.Stream.OrderedBy == "" {
 		return exact, nil
