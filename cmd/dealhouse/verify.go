@@ -68,7 +68,7 @@ func newVerify(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
-	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream; all are counted")
+	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream, the wrong and missing ones first; all are counted")
 	cmd.Flags().BoolVar(&c.repair, "repair", false, "load the streams in which something is wrong or missing again")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
@@ -82,7 +82,11 @@ func (c verifyCommand) run(ctx context.Context, a *app) (err error) {
 	}
 	svc := a.newService()
 	svc.LimitRuns(cfg.Daemon.MaxRuns)
+	var repairs []syncer.Job
 	jobs, api, err := svc.Jobs(cfg, c.selected, func(job *syncer.Job) {
+		repair := *job // with the guards that are configured
+		repair.Full = true
+		repairs = append(repairs, repair)
 		job.Full, job.DryRun, job.Differences = true, true, c.limit
 		job.AllowMassDelete, job.DeleteAfterLists, job.MaxRejectedRatio = true, 1, 1
 	})
@@ -104,41 +108,34 @@ func (c verifyCommand) run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	wrong, err := c.print(a, results)
+	faults, err := c.print(a, results)
 	if failed := a.printFailures(ctx, svc, results); failed != nil || err != nil {
 		return errors.Join(err, failed)
 	}
-	if wrong == 0 {
+	if faults == 0 {
 		return nil
 	}
 	if !c.repair {
-		return fmt.Errorf("wrong or missing: %s; dealhouse verify --repair loads them again", term.Plural(wrong, "record"))
+		return fmt.Errorf("wrong or missing: %s; dealhouse verify --repair loads them again", term.Plural(faults, "record"))
 	}
-	return c.mend(ctx, a, svc, cfg, w, api, faulty(results))
+	return c.mend(ctx, a, svc, cfg, w, api, slices.DeleteFunc(repairs, func(job syncer.Job) bool {
+		return !slices.ContainsFunc(results, func(r syncer.Result) bool {
+			return r.Job.Account == job.Account && r.Job.Stream == job.Stream && r.Record.Differences.Faults > 0
+		})
+	}))
 }
 
-// faulty are the results of the streams that have faults.
-func faulty(results []syncer.Result) []syncer.Result {
-	return slices.DeleteFunc(slices.Clone(results), func(r syncer.Result) bool {
-		return !slices.ContainsFunc(r.Record.Differences, warehouse.Difference.Fault)
-	})
-}
-
-// mend loads the streams with faults again, each by a full run that trusts no stored hash.
+// mend makes the runs that load streams with faults again. They trust no stored hash.
 func (c verifyCommand) mend(ctx context.Context, a *app, svc *service.Service, cfg *config.Config, w *warehouse.Warehouse,
-	api *service.Clients, results []syncer.Result) error {
-	var jobs []syncer.Job
-	for _, r := range results {
-		if err := w.Distrust(ctx, r.Job.Stream); err != nil {
-			return err
+	api *service.Clients, jobs []syncer.Job) error {
+	distrusted := map[string]bool{}
+	for _, job := range jobs {
+		if name := job.Stream.Name; !distrusted[name] {
+			if err := w.Distrust(ctx, job.Stream); err != nil {
+				return err
+			}
+			distrusted[name] = true
 		}
-		again, more, err := svc.Jobs(cfg, service.Selection{Accounts: []string{r.Job.Account}, Streams: []string{r.Job.Stream.Name}},
-			func(job *syncer.Job) { job.Full = true })
-		if err != nil {
-			return err
-		}
-		defer more.Close()
-		jobs = append(jobs, again...)
 	}
 	repaired, err := a.sync(ctx, svc, w, jobs, api)
 	if err != nil {
@@ -153,27 +150,27 @@ func (c verifyCommand) mend(ctx context.Context, a *app, svc *service.Service, c
 	return a.printFailures(ctx, svc, repaired)
 }
 
-// print prints the differences, and returns how many of them are faults.
-func (c verifyCommand) print(a *app, results []syncer.Result) (wrong uint64, err error) {
+// print prints the differences that are named, and returns how many faults there are.
+func (c verifyCommand) print(a *app, results []syncer.Result) (faults uint64, err error) {
 	columns := []term.Column{{Name: "account"}, {Name: "stream"}, {Name: "key"}, {Name: "kind"}, {Name: "fields"}, {Name: "stored"}, {Name: "read"}}
-	rows := [][]any{}
+	rows, failed := [][]any{}, false
 	for _, r := range results {
-		for _, d := range r.Record.Differences {
-			if d.Fault() {
-				wrong++
-			}
+		found := r.Record.Differences
+		for _, d := range found.Named {
 			rows = append(rows, []any{d.Account, d.Stream, d.Key, d.Kind, strings.Join(d.Fields, " "), term.Time(d.Stored), term.Time(d.Read)})
 		}
-		if r.Err != nil {
+		if faults += found.Faults; r.Err != nil {
+			failed = true
 			continue
 		}
-		t := r.Record.Changes
-		a.log.Info("verified", "account", r.Record.Account, "stream", r.Record.Stream, "records", r.Record.Totals.Read, "equal", t.Unchanged,
-			"not_loaded", t.Inserted, "different", t.Updated+t.Older, "not_listed", t.Deleted)
+		a.log.Info("verified", "account", r.Record.Account, "stream", r.Record.Stream, "records", r.Record.Totals.Read,
+			"differences", found.All, "wrong_or_missing", found.Faults)
 	}
 	if len(rows) == 0 && c.format.value == term.Table {
-		fmt.Fprintln(a.stdout, "Everything is equal.")
+		if !failed {
+			fmt.Fprintln(a.stdout, "Everything is equal.")
+		}
 		return 0, nil
 	}
-	return wrong, term.Print(c.format.value, a.stdout, columns, rows)
+	return faults, term.Print(c.format.value, a.stdout, columns, rows)
 }

@@ -50,8 +50,8 @@ type hiding struct {
 	from  int // up to which the page is in out
 }
 
-// deepest is how deep a record may be nested.
-const deepest = 500
+// deepest is how deep a record may be nested: as deep as it is read without Private.
+const deepest = 10_000
 
 var errTooDeep = errors.New("a record is nested too deeply")
 

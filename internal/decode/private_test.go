@@ -68,8 +68,13 @@ func TestPrivate(t *testing.T) {
 			}
 		}
 	}
-	if err := New(catalog.Transactions()).Hide(DropPrivate()).Page(NewBatch(catalog.Transactions()), []byte("["+strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000)+"]"), 1, 1); err == nil {
-		t.Error("a record that is nested a thousand times was read")
+	for _, deep := range []int{1000, 20_000} { // as deep as a record is read without Private, and no deeper
+		b := NewBatch(catalog.Transactions())
+		page := []byte(`[{"id":"` + id + `","more":` + strings.Repeat(`{"a":`, deep) + `{"passbackUid":"` + mail + `"}` + strings.Repeat("}", deep) + "}]")
+		err, plain := New(catalog.Transactions()).Hide(DropPrivate()).Page(b, page, 1, 1), New(catalog.Transactions()).Page(NewBatch(catalog.Transactions()), page, 1, 1)
+		if (err == nil) != (deep < 10_000) || (err == nil) != (plain == nil) || err == nil && (b.Len() != 1 || strings.Contains(b.Extra[0], mail)) {
+			t.Errorf("a record that is nested %d times: %v, without Private %v", deep, err, plain)
+		}
 	}
 	for _, kept := range []*Decoder{New(catalog.Transactions()).Hide(nil), New(catalog.Payouts()).Hide(DropPrivate())} {
 		if kept.private != nil {

@@ -66,3 +66,37 @@ func TestLateness(t *testing.T) {
 		t.Error(seen)
 	}
 }
+
+// TestBeforeInitialFrom loads transactions from a time on. What is from before that is no difference, and a full run
+// that loads it finds nothing late.
+func TestBeforeInitialFrom(t *testing.T) {
+	t.Parallel()
+	x, w := serve(t, pastWorld(-1, 50)), open(t)
+	job := x.jobs(t, "acme", "transactions")[0]
+	job.InitialFrom = x.Now().AddDate(0, 0, -30)
+	for n, days := range []int{60, 45, 10, 1} {
+		if err := x.Put("transactions", "acme", transaction(n, x.Now().AddDate(0, 0, -days))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	syncAll(t, w, []Job{job})
+	x.Advance(time.Hour)
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Mode != warehouse.ModeIncremental {
+		t.Errorf("%+v", r)
+	}
+	if n := one(t, w, "SELECT count() FROM transactions"); n != "2" {
+		t.Errorf("%s rows are loaded", n)
+	}
+	look := job
+	look.Full, look.DryRun, look.Differences = true, true, 10
+	if found := syncAll(t, w, []Job{look})["acme/transactions"].Differences; found.All != 0 {
+		t.Errorf("%+v", found)
+	}
+	job.Full = true
+	if r := syncAll(t, w, []Job{job})["acme/transactions"]; r.Changes.Inserted != 2 {
+		t.Errorf("%+v", r.Changes)
+	}
+	if late, err := w.Lateness(t.Context()); err != nil || len(late) > 0 {
+		t.Errorf("%+v %v", late, err)
+	}
+}

@@ -36,7 +36,7 @@ func TestVerify(t *testing.T) {
 				job := job
 				job.DryRun, job.Differences = true, 1000
 				found := map[string][]string{}
-				for _, d := range syncAll(t, w, []Job{job})["acme/"+stream].Differences {
+				for _, d := range syncAll(t, w, []Job{job})["acme/"+stream].Differences.Named {
 					fields := strings.Join(d.Fields, ",")
 					if d.Kind == warehouse.DifferenceChanged { // what else changes depends on the record
 						fields = fmt.Sprint(slices.Contains(d.Fields, "updated_at"))

@@ -291,8 +291,8 @@ type RunRecord struct {
 	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
 	Clashes Clashes  `json:"-"` // likewise
 	// Differences are those that a dry run was asked to name.
-	Differences []Difference `json:"-"`
-	Carried     *Carried     `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
+	Differences Differences `json:"-"`
+	Carried     *Carried    `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +

@@ -479,10 +479,15 @@ WHERE 3 * ((s.last_viewed_at_read <=> l.last_viewed_at) + (s.url_read <=> l.url)
 
 -- selectDifferences
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
     if(s.url_read <=> l.url, '', 'url'),
     if(s.name_read <=> l.name, '', 'name'),
     if(s.price_read <=> l.price, '', 'price'),
@@ -501,10 +506,10 @@ SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
     if(s.rating_count_read <=> l.rating_count, '', 'rating_count'),
     if(s.best_rating_read <=> l.best_rating, '', 'best_rating'),
     if(s.worst_rating_read <=> l.worst_rating, '', 'worst_rating'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0), toInt64(0)
-FROM
-(
-    SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0) AS was, toInt64(0) AS is
+    FROM
+    (
+        SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
     url AS url_read,
     name AS name_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read,
@@ -526,10 +531,10 @@ FROM
     _extra AS _extra_read FROM (SELECT *
     FROM products_staging FINAL
     WHERE run_id = {run:UUID})
-) AS s
-FULL JOIN
-(
-    SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
     url,
     name,
     price,
@@ -549,17 +554,23 @@ FULL JOIN
     best_rating,
     worst_rating,
     _extra FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.product_key = l.product_key
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.product_key = l.product_key
+    WHERE s.here = 0 OR l.here = 0 AND 1 OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 
 -- selectDifferences, dated ahead
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(1, 'new', 'missing'), l.own = 1 AND 1, 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.last_viewed_at_read <=> l.last_viewed_at, '', 'last_viewed_at'),
     if(s.url_read <=> l.url, '', 'url'),
     if(s.name_read <=> l.name, '', 'name'),
     if(s.price_read <=> l.price, '', 'price'),
@@ -578,10 +589,10 @@ SELECT toString(if(s.here = 1, s.product_key, l.product_key)) AS which,
     if(s.rating_count_read <=> l.rating_count, '', 'rating_count'),
     if(s.best_rating_read <=> l.best_rating, '', 'best_rating'),
     if(s.worst_rating_read <=> l.worst_rating, '', 'worst_rating'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0), toInt64(0)
-FROM
-(
-    SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, toInt64(0) AS was, toInt64(0) AS is
+    FROM
+    (
+        SELECT product_key, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(last_viewed_at, 'DateTime64(3, ''UTC'')')) AS last_viewed_at_read,
     url AS url_read,
     name AS name_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(price, 'Decimal(18, 4)')) AS price_read,
@@ -605,10 +616,10 @@ FROM
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY product_key)
-) AS s
-FULL JOIN
-(
-    SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT product_key, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)))), 'FixedString(16)') AS own, last_viewed_at,
     url,
     name,
     price,
@@ -628,8 +639,9 @@ FULL JOIN
     best_rating,
     worst_rating,
     _extra FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.product_key = l.product_key
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.product_key = l.product_key
+    WHERE s.here = 0 OR l.here = 0 AND 1 OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 

@@ -522,10 +522,15 @@ WHERE 3 * ((s.start_date_read <=> l.start_date) + (s.end_date_read <=> l.end_dat
 
 -- selectDifferences
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
     if(s.end_date_read <=> l.end_date, '', 'end_date'),
     if(s.description_read <=> l.description, '', 'description'),
     if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
@@ -535,10 +540,10 @@ SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
     if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
     if(s.deep_link_read <=> l.deep_link, '', 'deep_link'),
     if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
-FROM
-(
-    SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0) AS was, ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) AS is
+    FROM
+    (
+        SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')) AS end_date_read,
     description AS description_read,
     if(bitTest(_nulls, 2), NULL, retailer_id) AS retailer_id_read,
@@ -551,10 +556,10 @@ FROM
     _extra AS _extra_read FROM (SELECT *
     FROM promotions_staging FINAL
     WHERE run_id = {run:UUID})
-) AS s
-FULL JOIN
-(
-    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
     end_date,
     description,
     retailer_id,
@@ -565,17 +570,23 @@ FULL JOIN
     deep_link,
     updated_at,
     _extra FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.id = l.id
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.id = l.id
+    WHERE s.here = 0 OR l.here = 0 AND (loaded_from = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) >= loaded_from) OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 
 -- selectDifferences, dated ahead
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.start_date_read <=> l.start_date, '', 'start_date'),
     if(s.end_date_read <=> l.end_date, '', 'end_date'),
     if(s.description_read <=> l.description, '', 'description'),
     if(s.retailer_id_read <=> l.retailer_id, '', 'retailer_id'),
@@ -585,10 +596,10 @@ SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
     if(s.retailer_logo_read <=> l.retailer_logo, '', 'retailer_logo'),
     if(s.deep_link_read <=> l.deep_link, '', 'deep_link'),
     if(s.updated_at_read <=> l.updated_at, '', 'updated_at'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
-FROM
-(
-    SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0) AS was, ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) AS is
+    FROM
+    (
+        SELECT id, 1 AS here, if(bitTest(_nulls, 0), NULL, reinterpret(start_date, 'DateTime64(3, ''UTC'')')) AS start_date_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(end_date, 'DateTime64(3, ''UTC'')')) AS end_date_read,
     description AS description_read,
     if(bitTest(_nulls, 2), NULL, retailer_id) AS retailer_id_read,
@@ -603,10 +614,10 @@ FROM
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id)
-) AS s
-FULL JOIN
-(
-    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)))), 'FixedString(16)') AS own, start_date,
     end_date,
     description,
     retailer_id,
@@ -617,8 +628,9 @@ FULL JOIN
     deep_link,
     updated_at,
     _extra FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.id = l.id
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.id = l.id
+    WHERE s.here = 0 OR l.here = 0 AND (loaded_from = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) >= loaded_from) OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 

@@ -604,10 +604,15 @@ WHERE 3 * ((s.country_read <=> l.country) + (s.activated_at_read <=> l.activated
 
 -- selectDifferences
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
     if(s.activated_at_read <=> l.activated_at, '', 'activated_at'),
     if(s.clicked_at_read <=> l.clicked_at, '', 'clicked_at'),
     if(s.sold_at_read <=> l.sold_at, '', 'sold_at'),
@@ -625,10 +630,10 @@ SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
     if(s.cashback_offer_id_read <=> l.cashback_offer_id, '', 'cashback_offer_id'),
     if(s.coupon_id_read <=> l.coupon_id, '', 'coupon_id'),
     if(s.promotion_id_read <=> l.promotion_id, '', 'promotion_id'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
-FROM
-(
-    SELECT id, 1 AS here, country AS country_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0) AS was, ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) AS is
+    FROM
+    (
+        SELECT id, 1 AS here, country AS country_read,
     if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')) AS activated_at_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')) AS clicked_at_read,
     if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS sold_at_read,
@@ -649,10 +654,10 @@ FROM
     _extra AS _extra_read FROM (SELECT *
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID})
-) AS s
-FULL JOIN
-(
-    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
     activated_at,
     clicked_at,
     sold_at,
@@ -671,17 +676,23 @@ FULL JOIN
     coupon_id,
     promotion_id,
     _extra FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.id = l.id
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.id = l.id
+    WHERE s.here = 0 OR l.here = 0 AND (loaded_from = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) >= loaded_from) OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 
 -- selectDifferences, dated ahead
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references')) AS loaded
-SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
-    multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
-    if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
+    WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
+SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
+FROM
+(
+    SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
+        multiIf(s.here = 0, 'gone', l.here = 0, if(ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > toUnixTimestamp64Milli(loaded), 'new', 'missing'), l.own = 1 AND ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) > ifNull(toUnixTimestamp64Milli(l.updated_at), 0), 'changed', 'wrong') AS kind,
+        if(s.here = 1 AND l.here = 1, arrayFilter(f -> f != '', [if(s.country_read <=> l.country, '', 'country'),
     if(s.activated_at_read <=> l.activated_at, '', 'activated_at'),
     if(s.clicked_at_read <=> l.clicked_at, '', 'clicked_at'),
     if(s.sold_at_read <=> l.sold_at, '', 'sold_at'),
@@ -699,10 +710,10 @@ SELECT toString(if(s.here = 1, s.id, l.id)) AS which,
     if(s.cashback_offer_id_read <=> l.cashback_offer_id, '', 'cashback_offer_id'),
     if(s.coupon_id_read <=> l.coupon_id, '', 'coupon_id'),
     if(s.promotion_id_read <=> l.promotion_id, '', 'promotion_id'),
-    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0), ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0)
-FROM
-(
-    SELECT id, 1 AS here, country AS country_read,
+    if(s._extra_read = l._extra, '', '_extra')]), []) AS fields, ifNull(toUnixTimestamp64Milli(l.updated_at), 0) AS was, ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) AS is
+    FROM
+    (
+        SELECT id, 1 AS here, country AS country_read,
     if(bitTest(_nulls, 0), NULL, reinterpret(activated_at, 'DateTime64(3, ''UTC'')')) AS activated_at_read,
     if(bitTest(_nulls, 1), NULL, reinterpret(clicked_at, 'DateTime64(3, ''UTC'')')) AS clicked_at_read,
     if(bitTest(_nulls, 2), NULL, reinterpret(sold_at, 'DateTime64(3, ''UTC'')')) AS sold_at_read,
@@ -725,10 +736,10 @@ FROM
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
     LIMIT 1 BY id)
-) AS s
-FULL JOIN
-(
-    SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
+    ) AS s
+    FULL JOIN
+    (
+        SELECT id, 1 AS here, _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)') AS own, country,
     activated_at,
     clicked_at,
     sold_at,
@@ -747,8 +758,9 @@ FULL JOIN
     coupon_id,
     promotion_id,
     _extra FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0
-) AS l ON s.id = l.id
-WHERE s.here = 0 OR l.here = 0 OR notEmpty(fields)
+    ) AS l ON s.id = l.id
+    WHERE s.here = 0 OR l.here = 0 AND (loaded_from = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) = 0 OR ifNull(toUnixTimestamp64Milli(s.updated_at_read), 0) >= loaded_from) OR l.here = 1 AND notEmpty(fields)
+)
 ORDER BY kind IN ('wrong', 'missing') DESC, kind, which
 LIMIT 100;
 
