@@ -26,61 +26,73 @@ func (t Target) tooLate(l warehouse.Lateness) string {
 		unit = 10 * time.Minute
 	}
 	if enough = (enough + unit - 1).Truncate(unit); enough > catalog.MaxOverlap {
-		return fmt.Sprintf("%s in 30 days came late, the latest by %s; no overlap is long enough for that: plan full runs (resync)",
-			term.Plural(l.Late, "change"), term.Span(l.Latest))
+		return came(l) + "; no overlap is long enough for that: plan full runs (resync)"
 	}
-	return fmt.Sprintf("%s in 30 days came late, the latest by %s, and only full runs found %d of them: set overlap = \"%dm\" (it is %s)",
-		term.Plural(l.Late, "change"), term.Span(l.Latest), l.Missed, int(enough.Minutes()), term.Span(overlap))
+	return fmt.Sprintf("%s; only full runs found %d of them: set overlap = \"%dm\" (it is %s)", came(l), l.Missed, int(enough.Minutes()), term.Span(overlap))
+}
+
+// came says how many changes came late, and how late.
+func came(l warehouse.Lateness) string {
+	return fmt.Sprintf("%s in 30 days came late, the latest by %s", term.Plural(l.Late, "change"), term.Span(l.Latest))
+}
+
+// lateOf is how late changes of a target came.
+type lateOf struct {
+	Target
+	warehouse.Lateness
+}
+
+// lateness returns it of the targets that have late changes.
+func lateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (all []lateOf, err error) {
+	late, err := w.Lateness(ctx)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := Selection{}.Targets(cfg)
+	for _, t := range targets {
+		for _, l := range late {
+			if l.StreamID == (warehouse.StreamID{Account: t.Account.Name, Stream: t.Stream.Name}) {
+				all = append(all, lateOf{t, l})
+			}
+		}
+	}
+	return all, err
 }
 
 // checkLateness compares how late changes came with the overlap.
 func checkLateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (all []Finding) {
-	late, err := w.Lateness(ctx)
+	late, err := lateness(ctx, cfg, w)
 	if err != nil {
 		return []Finding{failed("lateness", err)}
 	}
-	targets, err := Selection{}.Targets(cfg)
-	if err != nil { // another check says so
-		return nil
-	}
-	for _, t := range targets {
-		i := slices.IndexFunc(late, func(l warehouse.Lateness) bool { return l.Account == t.Account.Name && l.Stream == t.Stream.Name })
-		if i < 0 {
-			continue
-		}
-		name := "lateness: " + t.Account.Name + " " + t.Stream.Name
-		if problem := t.tooLate(late[i]); problem != "" {
+	for _, l := range late {
+		name := "lateness: " + l.StreamID.Account + " " + l.StreamID.Stream
+		if problem := l.tooLate(l.Lateness); problem != "" {
 			all = append(all, warn(name, problem))
 			continue
 		}
-		all = append(all, ok(name, fmt.Sprintf("%s in 30 days came late, the latest by %s: the overlap of %s is enough",
-			term.Plural(late[i].Late, "change"), term.Span(late[i].Latest), term.Span(t.Setting.Overlap))))
+		all = append(all, ok(name, fmt.Sprintf("%s: the overlap of %s is enough", came(l.Lateness), term.Span(l.Setting.Overlap))))
 	}
 	return all
 }
 
-// warnOfLateness warns after a full run of transactions that found changes which came later than the overlap.
+// warnOfLateness warns after a full run of transactions that found changes which came later than the overlap. After a
+// first load there is nothing that could be late.
 func (s *Service) warnOfLateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse, results []syncer.Result) {
-	found := func(r syncer.Result) bool { return r.Record.Mode == warehouse.ModeFull && r.Record.Changes.Any() }
+	found := func(r syncer.Result) bool {
+		c := r.Record.Changes
+		return r.Record.Mode == warehouse.ModeFull && c.Any() && !c.First
+	}
 	if ctx.Err() != nil || !slices.ContainsFunc(results, found) {
 		return
 	}
-	late, err := w.Lateness(ctx)
-	targets, other := Selection{}.Targets(cfg)
-	if err = errors.Join(err, other); err != nil {
-		if !Canceled(err) {
-			s.warn(Warning{Err: fmt.Errorf("it is not known whether changes come later than the overlap: %w", err)})
-		}
-		return
+	late, err := lateness(ctx, cfg, w)
+	if err != nil && !Canceled(err) {
+		s.warn(Warning{Err: fmt.Errorf("it is not known whether changes come later than the overlap: %w", err)})
 	}
 	for _, l := range late {
-		for _, t := range targets {
-			if l.Account != t.Account.Name || l.Stream != t.Stream.Name || l.Missed == 0 {
-				continue
-			}
-			if problem := t.tooLate(l); problem != "" {
-				s.warnOf(l.Account, l.Stream, errors.New(problem))
-			}
+		if problem := l.tooLate(l.Lateness); problem != "" && l.Missed > 0 {
+			s.warnOf(l.StreamID.Account, l.StreamID.Stream, errors.New(problem))
 		}
 	}
 }

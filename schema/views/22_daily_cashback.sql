@@ -17,11 +17,7 @@ CREATE OR REPLACE VIEW daily_sales
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
 AS SELECT account, toDate32(sold_at) AS day, currency_code, retailer_id, retailer_name, country, status,
-    count() AS transactions, sum(toDecimal128(ifNull(t.order_value, 0), 4)) AS order_value, sum(toDecimal128(ifNull(t.cashback, 0), 4)) AS cashback,
-    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions,
-    sumIf(toDecimal128(ifNull(t.cashback, 0), 4), payout_id IS NOT NULL AND status != 'DECLINED') AS paid_cashback
-FROM transactions_latest AS t FINAL
-WHERE _deleted = 0
+    $sale_sums
 GROUP BY account, day, currency_code, retailer_id, retailer_name, country, status
 $own_settings
 COMMENT 'Sales and cashback by account, day of sale, currency, retailer, country and status as of now';
@@ -39,11 +35,7 @@ CREATE OR REPLACE VIEW daily_cashback
     paid_cashback Decimal(38, 4) COMMENT 'Cashback of those that a payout includes and that are not declined, as of now; payout_paid has what was paid when it was paid [currency_code] (from transactions.cashback)'
 )
 AS SELECT account, toDate32(sold_at) AS day, currency_code, status,
-    count() AS transactions, sum(toDecimal128(ifNull(t.order_value, 0), 4)) AS order_value, sum(toDecimal128(ifNull(t.cashback, 0), 4)) AS cashback,
-    countIf(payout_id IS NOT NULL AND status != 'DECLINED') AS paid_transactions,
-    sumIf(toDecimal128(ifNull(t.cashback, 0), 4), payout_id IS NOT NULL AND status != 'DECLINED') AS paid_cashback
-FROM transactions_latest AS t FINAL
-WHERE _deleted = 0
+    $sale_sums
 GROUP BY account, day, currency_code, status
 $own_settings
 COMMENT 'Sales and cashback by account, day of sale, currency and status as of now';
