@@ -50,7 +50,7 @@ const singleSales = "(SELECT *, toDate32(sold_at) AS day, toUInt64(1) AS transac
 // commands: each gives rows, in the form that its panel wants.
 func TestBusinessDashboard(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	w, now := filled(t)
 	d := readDashboard(t, "business.json")

@@ -45,7 +45,7 @@ func (w *Demo) wrong(t *testing.T, account string) (n int) {
 // right.
 func TestWorld(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	w, err := NewDemo(t.Context())

@@ -159,7 +159,7 @@ func index(t testing.TB, s *apisim.Sim, stream string) (string, map[string]json.
 // Every kind of event happens to every stream in every order, and Truth and Count agree with what is served.
 func TestMovementReachesEverything(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	kinds := map[string]struct {

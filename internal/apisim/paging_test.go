@@ -19,7 +19,7 @@ func orders() []apisim.Order {
 
 func TestPagesServeTheTruth(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	o := small()

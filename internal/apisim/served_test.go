@@ -18,7 +18,7 @@ import (
 // sizes and settings. The digests are from the time before each list of the simulator was described in one place.
 func TestServedAsEver(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	for name, c := range map[string]struct {

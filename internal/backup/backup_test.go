@@ -111,7 +111,7 @@ func TestRoundTrip(t *testing.T) {
 // A backup that was changed, or is not all there, is refused (backup-2).
 func TestDamage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	large := filepath.Join(dataFolder, "data", "d", "t", "all_1_1_0", "data.bin")

@@ -182,7 +182,7 @@ var document = regexp.MustCompile(`[\w./-]*\w\.(?:md|txt)\b`)
 // TestDocuments wants comments to cite no document but those of the repository, and invariants by their names.
 func TestDocuments(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	r := read(t)

@@ -185,7 +185,7 @@ func TestLooseFileWarnings(t *testing.T) {
 // contains the secret.
 func TestNoPathShowsASecret(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	const s = "hUnTeR2"
 	values := []string{

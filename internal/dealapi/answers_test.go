@@ -65,7 +65,7 @@ func answered(status, headers, body string) string {
 // says what was answered, to what, and what to do.
 func TestAnswers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	const inJSON, inHTML = "Content-Type: application/json\r\n", "Content-Type: text/html\r\n"
 	style := "<style>" + strings.Repeat("a{b:c} ", 200) + "</style>"
@@ -201,7 +201,7 @@ func TestAnswers(t *testing.T) {
 // TestAnswersThatDoNotEnd gives answers that begin and never end. None keeps a client for longer than a few attempts.
 func TestAnswersThatDoNotEnd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	drip := func(head, drop string) func(net.Conn, *http.Request) {
 		return func(w net.Conn, _ *http.Request) {

@@ -78,7 +78,7 @@ func sideBySide(t *testing.T, n int, handler http.HandlerFunc) []error {
 // Six bombs at once fit into the memory of the deployment, with room for everything else.
 func TestBombsDoNotAddUp(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	packed := bomb(t, 300<<20)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(460 << 20))
@@ -125,7 +125,7 @@ func TestLargePagesAreReadSideBySide(t *testing.T) {
 // Bodies that need all the room get it in turn, and waiting costs no attempt.
 func TestHugePagesTakeTurns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	page := []byte(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)
 	for _, err := range sideBySide(t, roomyBodies+2,

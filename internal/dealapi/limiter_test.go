@@ -171,7 +171,7 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 // refused once it has settled.
 func TestLimiterSettles(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	for _, limit := range []int{5, 20, 100} {
 		for _, windows := range []bool{false, true} {

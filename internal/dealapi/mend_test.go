@@ -11,7 +11,7 @@ import (
 
 func TestMend(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	for body, want := range map[string]string{
 		`{"data":[{"a":NaN,"b":1}]}`:               `{"data":[{"a":{"":"NaN"},"b":1}]}`,

@@ -240,7 +240,7 @@ func TestCancelDuringAWait(t *testing.T) {
 
 func TestTimeoutOfOneAttemptIsRetried(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	for name, sent := range map[string]string{"before the header": "", "in the body": `{"data":[`} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func spoiled(inner, outer string) bool {
 // No spelling of a key is shown, nor one within another, in whatever text it is.
 func TestKeyIsFoundInEveryWriting(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

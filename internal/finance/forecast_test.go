@@ -98,7 +98,7 @@ func TestForecastRounds(t *testing.T) {
 // of an earlier month changes, and no test.
 func TestForecastSeesNoFuture(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	known, tested := 0, 0

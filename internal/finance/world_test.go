@@ -195,7 +195,7 @@ func (p *play) payout() *Payout {
 // certain is true, and if everything was seen, each kind is the true one.
 func TestRandomWorlds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	t.Parallel()
 	var certain, ambiguous, explained, seen int

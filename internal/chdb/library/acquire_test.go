@@ -240,7 +240,7 @@ func TestNPMPack(t *testing.T) {
 // and nothing of its stack.
 func TestNPMFails(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long")
+		t.Skip("takes long: it runs without -short")
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		if os.Getenv("CI") != "" {
