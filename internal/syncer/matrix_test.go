@@ -43,7 +43,6 @@ var matrixSteps = []matrixStep{
 	{name: "history", point: "ALTER TABLE {stream}_versions ATTACH"},
 	{name: "latest", point: "ALTER TABLE {stream}_latest ATTACH", visible: true},
 	{name: "keys", point: "ALTER TABLE {stream}_keys ATTACH", visible: true},
-	{name: "live", point: "ALTER TABLE {stream}_live ATTACH", visible: true},
 	{name: "prices", point: "ALTER TABLE product_prices_latest ATTACH", visible: true},
 	{name: "state", point: "INSERT sync_state_log intent cleared", visible: true},
 	{name: "drop staging", point: "ALTER TABLE {stream}_staging DROP", visible: true, done: true},
@@ -53,7 +52,7 @@ var matrixSteps = []matrixStep{
 // at returns the point of the seam for a stream, "" if the stream has no such step.
 func (s matrixStep) at(stream string) string {
 	walk := stream == "products"
-	if derived := s.name == "keys" || s.name == "live"; derived && stream != "transactions" {
+	if s.name == "keys" && stream != "transactions" {
 		return ""
 	}
 	if walk && s.name == "history" || !walk && (s.name == "prices" || s.name == "checkpoint") {
