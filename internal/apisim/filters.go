@@ -3,6 +3,7 @@ package apisim
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -32,26 +33,55 @@ func (c *call) filter(q url.Values, texts []string, dates bool) (filter, *answer
 	if !dates {
 		return f, nil
 	}
-	after, refusal := date(q, c.set.Params.UpdatedAfter)
+	after, refusal := c.timeOf(q, c.set.Params.UpdatedAfter)
 	if refusal != nil {
 		return f, refusal
 	}
-	before, refusal := date(q, c.set.Params.UpdatedBefore)
+	before, refusal := c.timeOf(q, c.set.Params.UpdatedBefore)
 	if refusal != nil {
 		return f, refusal
 	}
-	if c.set.IgnoreDateFilters {
+	rules := &c.set.Dates
+	if c.set.IgnoreDateFilters || rules.NotAfterCursor && q.Has("cursor") {
 		return f, nil
 	}
-	// Both borders are exclusive. updatedAt has whole milliseconds. A parameter between two of them is rounded away
-	// from the range, which gives the right items.
+	f.bySale = rules.BySale
+	// The borders of a filter are exclusive. updatedAt has whole milliseconds. A parameter between two of them is
+	// rounded away from the range, which gives the right items.
 	if !after.IsZero() {
-		f.after = border(after.UnixMilli())
+		f.after = border(rules.lower(after.UnixMilli()))
 	}
 	if !before.IsZero() {
-		f.before = border(before.Add(time.Millisecond - 1).UnixMilli())
+		f.before = border(rules.upper(before.Add(time.Millisecond - 1).UnixMilli()))
 	}
 	return f, nil
+}
+
+// lower is the exclusive border, in milliseconds, of the after-filter.
+func (r *DateRules) lower(ms int64) int64 {
+	unit := r.unit()
+	ms = floorDiv(ms, unit)*unit + unit - 1
+	if r.AfterInclusive {
+		ms -= unit
+	}
+	return ms
+}
+
+// upper is the exclusive border, in milliseconds, of the before-filter.
+func (r *DateRules) upper(ms int64) int64 {
+	unit := r.unit()
+	ms = floorDiv(ms, unit) * unit
+	if r.BeforeInclusive {
+		ms += unit
+	}
+	return ms
+}
+
+func (r *DateRules) unit() int64 {
+	if r.WholeSeconds {
+		return 1000
+	}
+	return 1
 }
 
 // border returns ms, but -1 for 1970-01-01, because 0 means "no border".
@@ -62,9 +92,17 @@ func border(ms int64) int64 {
 	return ms
 }
 
-func date(q url.Values, name string) (time.Time, *answer) {
+// timeOf returns the time in the query parameter, the zero time if it is not there.
+func (c *call) timeOf(q url.Values, name string) (time.Time, *answer) {
 	if !q.Has(name) {
 		return time.Time{}, nil
+	}
+	if c.set.Dates.EpochOnly {
+		ms, err := strconv.ParseInt(q.Get(name), 10, 64)
+		if err != nil {
+			return time.Time{}, problem(http.StatusBadRequest, name, "must be milliseconds since 1970")
+		}
+		return time.UnixMilli(ms).UTC(), nil
 	}
 	t, err := parseTime(q.Get(name))
 	if err != nil {

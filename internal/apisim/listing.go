@@ -31,6 +31,7 @@ const scriptedBit = 1 << 31
 type filter struct {
 	hostname, name, category, country string
 	after, before                     int64 // exclusive; 0 for none
+	bySale                            bool  // they are about soldAt
 }
 
 // dated tells whether a time of update is between the borders.
@@ -93,7 +94,7 @@ func (l *listing) view(f filter, order Order) view {
 }
 
 func (l *listing) build(f *filter, order Order) []uint32 {
-	dates := f.after != 0 || f.before != 0
+	dates := (f.after != 0 || f.before != 0) && !f.bySale
 	base := order.base()
 	if dates && order == ByID && l.script.empty() {
 		base = ByUpdatedAsc // sorting the items of some days is faster than looking at all items
@@ -109,6 +110,12 @@ func (l *listing) build(f *filter, order Order) []uint32 {
 	} else if dates {
 		items = keep(items, func(i uint32) bool { return f.dated(l.updated(i)) })
 	}
+	if f.bySale {
+		items = keep(items, func(i uint32) bool {
+			sold := l.sold(i)
+			return sold != 0 && f.dated(sold)
+		})
+	}
 	if f.texts() {
 		items = keep(items, func(i uint32) bool { return l.matches(i, f) })
 	}
@@ -117,6 +124,15 @@ func (l *listing) build(f *filter, order Order) []uint32 {
 		l.sortGenerated(items)
 	}
 	return items
+}
+
+// sold returns the soldAt of an item, 0 if it has none.
+func (l *listing) sold(item uint32) int64 {
+	at, err := parseTime(fieldText(l.record(nil, item, &style{cal: &calendar{}}), "soldAt"))
+	if err != nil {
+		return 0
+	}
+	return at.UnixMilli()
 }
 
 func keep(items []uint32, ok func(uint32) bool) []uint32 {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,6 +63,9 @@ func (c *call) cursorPage() *answer {
 	if e.dates {
 		known = append(known, c.set.Params.UpdatedAfter, c.set.Params.UpdatedBefore)
 	}
+	if c.set.PageSizeParam != "" {
+		known = append(known, c.set.PageSizeParam)
+	}
 	q, refusal := c.query(known...)
 	if refusal != nil {
 		return refusal
@@ -79,7 +83,11 @@ func (c *call) cursorPage() *answer {
 			return refusal
 		}
 	}
-	end := c.cut(l, v, min(pos+c.set.PageSize, len(v.items)))
+	size, refusal := c.pageSize(q)
+	if refusal != nil {
+		return refusal
+	}
+	end := c.cut(l, v, min(pos+size, len(v.items)))
 	c.buf = append(c.sim.pages.get(), `{"data":[`...)
 	for p := pos; p < end; p++ {
 		if p > pos {
@@ -97,6 +105,19 @@ func (c *call) cursorPage() *answer {
 	}
 	c.sim.handOut(e, c.account.name, border...)
 	return c.page(end - pos)
+}
+
+// pageSize is how many items the page has.
+func (c *call) pageSize(q url.Values) (int, *answer) {
+	name := c.set.PageSizeParam
+	if name == "" || !q.Has(name) {
+		return c.set.PageSize, nil
+	}
+	n, err := strconv.Atoi(q.Get(name))
+	if err != nil || n < 1 {
+		return 0, problem(http.StatusBadRequest, name, "must be a number of items")
+	}
+	return min(n, c.set.PageSizeMost), nil
 }
 
 // page closes the envelope in c.buf and returns the answer.

@@ -12,7 +12,11 @@ import (
 
 // ServeHTTP serves the nine operations.
 func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	op := s.stage.route(r.URL.Path)
+	path, under := strings.CutPrefix(r.URL.Path, s.settings.Load().BasePath)
+	if !under {
+		path = ""
+	}
+	op := s.stage.route(path)
 	s.journal.arrive(op.name)
 	entry := Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery}
 	defer func() { s.journal.done(op.name, entry) }()
@@ -142,7 +146,14 @@ func (c *call) deliver(w http.ResponseWriter, a *answer, fault *Fault) {
 	for name, values := range fault.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
-	body := a.body
+	body, status := a.body, a.status
+	if tag := `"` + strconv.FormatUint(hashText(0, string(body)), 16) + `"`; c.set.ETags && status == http.StatusOK {
+		h.Set("ETag", tag)
+		if c.r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
 	if c.set.Gzip && len(body) > 0 {
 		h.Set("Vary", "Accept-Encoding")
 		if acceptsGzip(c.r.Header.Get("Accept-Encoding")) {
@@ -152,7 +163,7 @@ func (c *call) deliver(w http.ResponseWriter, a *answer, fault *Fault) {
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(a.status)
+	w.WriteHeader(status)
 	if fault.Kind == FaultCut {
 		// The client must notice the cut: at least the last byte is missing.
 		_, _ = w.Write(body[:max(min(fault.After, len(body)-1), 0)])

@@ -30,6 +30,13 @@ type Settings struct {
 	IgnoreTextFilters   bool   `json:"ignoreTextFilters"`   // the same for hostname, name, category and country
 	RejectUnknownParams bool   `json:"rejectUnknownParams"` // 400 instead of ignoring them
 
+	Dates DateRules `json:"dates"` // of the date filters
+
+	PageSizeParam string `json:"pageSizeParam"` // lets the client choose how many items a page has; "": it cannot
+	PageSizeMost  int    `json:"pageSizeMost"`  // the most that it can choose; 1,000 by default
+	BasePath      string `json:"basePath"`      // stands before the paths of all operations: "/api"
+	ETags         bool   `json:"etags"`         // answers have an ETag, and If-None-Match is understood
+
 	Cursor        CursorKind    `json:"cursor"`        // of the cursor lists
 	UnknownCursor UnknownCursor `json:"unknownCursor"` // the answer when the cursor's item is gone
 	// CursorMustMatch makes a cursor unknown if its item no longer passes the filter. By default such a cursor means
@@ -54,6 +61,17 @@ type RateLimit struct {
 	RetryAfterDate bool `json:"retryAfterDate"`
 }
 
+// DateRules are how the date filters work. By the zero value both borders are exclusive, to the millisecond, and every
+// form of a time is taken.
+type DateRules struct {
+	AfterInclusive  bool `json:"afterInclusive"`  // rows of exactly that time pass
+	BeforeInclusive bool `json:"beforeInclusive"` // rows of exactly that time pass
+	WholeSeconds    bool `json:"wholeSeconds"`    // times are compared without their milliseconds
+	BySale          bool `json:"bySale"`          // against the contract, soldAt is compared
+	EpochOnly       bool `json:"epochOnly"`       // only milliseconds since 1970 are taken
+	NotAfterCursor  bool `json:"notAfterCursor"`  // a request with a cursor is not filtered
+}
+
 // Params are the query parameter names that the API's documentation leaves open.
 type Params struct {
 	UpdatedAfter  string `json:"updatedAfter"`
@@ -75,6 +93,9 @@ func (s *Settings) setDefaults() {
 	if s.PageSize == 0 {
 		s.PageSize = defaultPageSize
 	}
+	if s.PageSizeMost == 0 {
+		s.PageSizeMost = 1000
+	}
 	if s.Movement.Step == 0 {
 		s.Movement.Step = defaultStep
 	}
@@ -92,6 +113,9 @@ func (s *Settings) validate() error {
 	var errs []error
 	if s.PageSize < 1 || s.PageSize > maxPageSize {
 		errs = append(errs, fmt.Errorf("page size: %d is not in 1..%d", s.PageSize, maxPageSize))
+	}
+	if s.PageSizeMost < 1 || s.PageSizeMost > maxPageSize {
+		errs = append(errs, fmt.Errorf("page size at most: %d is not in 1..%d", s.PageSizeMost, maxPageSize))
 	}
 	if s.Latency < 0 {
 		errs = append(errs, fmt.Errorf("latency: %v is negative", s.Latency))
