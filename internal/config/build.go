@@ -178,6 +178,9 @@ func (l *reader) stream(a Account, account *values, s *scope) Stream {
 	out := v.stream
 	out.Name, out.Key = s.section.name, a.Key
 	out.Scope = l.scopeOf(described, v)
+	if p := a.Params; !out.InitialFrom.IsZero() && (p.UpdatedAfter == "" || p.UpdatedBefore == "") {
+		l.problem(v.at["initial_from"], "initial_from needs the filters updated_after and updated_before, and one of them is empty")
+	}
 	if v.at["api_key"] != account.at["api_key"] {
 		out.Key = l.accountKey(v, a.Name, "streams."+out.Name+".api_key", out.Enabled)
 	}
@@ -239,6 +242,9 @@ type param struct{ key, name string }
 func (l *reader) distinct(v *values, params ...param) {
 	seen := map[string]string{}
 	for _, p := range params {
+		if p.name == "" {
+			continue
+		}
 		if other, twice := seen[p.name]; twice {
 			at, ok := v.at[p.key]
 			if !ok {

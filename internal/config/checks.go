@@ -71,6 +71,14 @@ func checkParam(s string) error {
 	return nil
 }
 
+// checkFilter accepts the name of a parameter, and an empty one.
+func checkFilter(s string) error {
+	if s == "" {
+		return nil
+	}
+	return checkParam(s)
+}
+
 // checkTable accepts the name of a table, with its database or without, and an empty one.
 func checkTable(s string) error {
 	names := strings.Split(s, ".")

@@ -207,15 +207,15 @@ func paramKeys() []key {
 		{
 			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter),
 			example: `"updatedAtGreaterThan"`,
-			value:   checked("a parameter name", func(v *values) *string { return &v.account.Params.UpdatedAfter }, checkParam),
-			doc:     `Transactions changed after a time.`,
+			value:   checked("a parameter name", func(v *values) *string { return &v.account.Params.UpdatedAfter }, checkFilter),
+			doc:     `Transactions changed after a time. "": there is no such filter, and each run reads the whole list.`,
 		},
 		{
 			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
 			example: `"updatedAtLessThan"`,
 			value: checked("a parameter name",
-				func(v *values) *string { return &v.account.Params.UpdatedBefore }, checkParam),
-			doc: `Transactions changed before a time.`,
+				func(v *values) *string { return &v.account.Params.UpdatedBefore }, checkFilter),
+			doc: `Transactions changed before a time. "": there is no such filter. A backfill needs both.`,
 		},
 		{
 			name: "page", in: inParams, standard: written(catalog.DefaultPage),

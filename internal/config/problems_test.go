@@ -57,6 +57,9 @@ func TestProblems(t *testing.T) {
 			[]string{"dealhouse.toml:1:9: invalid TOML: expected newline but got U+003D '='"}},
 		{"twice", "[daemon]\nlisten = \":1\"\nlisten = \":2\"\n", nil,
 			[]string{"dealhouse.toml:3:1: invalid TOML: key listen is already defined"}},
+		{"a beginning without filters", "[[account]]\nname = \"a\"\nbase_url = \"https://a.example\"\napi_key = \"k\"\n[account.params]\nupdated_before = \"\"\n" +
+			"[account.streams.transactions]\ninitial_from = 2024-01-01T00:00:00Z\n", nil,
+			[]string{"dealhouse.toml:8:16: initial_from needs the filters updated_after and updated_before, and one of them is empty"}},
 		{"twice, tables", "[daemon]\n[daemon]\n", nil,
 			[]string{"dealhouse.toml:2:2: invalid TOML: table daemon already exists"}},
 		{"hashed without a key", acme + "passback = \"hash\"\n", []string{acmeKey}, []string{`dealhouse.toml:5:12: account "acme": passback = "hash" needs passback_key`}},

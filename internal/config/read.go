@@ -52,6 +52,23 @@ type Source struct {
 	ReadFile func(path string) ([]byte, fs.FileMode, error)
 }
 
+// PathOf is the file that Read reads, which need not exist.
+func PathOf(src Source) string {
+	path, _ := pathOf(src.Path, parseEnv(src.Env))
+	return path
+}
+
+// pathOf returns a path and who named it: "" for FileName, which need not exist.
+func pathOf(path string, env map[string]string) (found, namedBy string) {
+	switch {
+	case path != "":
+		return path, "--config"
+	case env[envFile] != "":
+		return env[envFile], envFile
+	}
+	return FileName, ""
+}
+
 type fileReader func(path string) ([]byte, fs.FileMode, error)
 
 // Read reads, merges and validates a configuration. Its error is always a *Problems; warnings are to be shown in both
@@ -143,13 +160,7 @@ func (l *reader) readAll() *Config {
 
 // tree reads the file, if there is one. After a problem that leaves nothing to look at it returns nil.
 func (l *reader) tree() *node {
-	path, named := l.src.Path, "--config"
-	if path == "" {
-		path, named = l.env[envFile], envFile
-	}
-	if path == "" {
-		path, named = FileName, ""
-	}
+	path, named := pathOf(l.src.Path, l.env)
 	data, mode, err := l.read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named == "":

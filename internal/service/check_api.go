@@ -59,6 +59,9 @@ func checkStream(ctx context.Context, name string, client *dealapi.Client, t Tar
 			break
 		}
 	}
+	if names := t.Account.Params; t.Stream.NamesPayouts() && names.UpdatedAfter == "" {
+		s.ignored = append(s.ignored, "account.params.updated_after is empty, so each run reads the whole list: dealhouse probe looks for the filter")
+	}
 	if len(s.causes) == 0 {
 		for _, probe := range t.Probes(cmp.Or(s.server, time.Now())) {
 			s.try(ctx, client, probe)
@@ -143,7 +146,7 @@ func (s *survey) try(ctx context.Context, client *dealapi.Client, p syncer.Probe
 		case err != nil:
 			s.refuse("", err)
 		case page != nil && page.Records() > 0:
-			s.ignored = append(s.ignored, fmt.Sprintf("a date in the parameter %s changes nothing: if the API has another name for it, set %s; until then runs read more than they need, and a backfill may fail", p.Param, p.Setting))
+			s.ignored = append(s.ignored, fmt.Sprintf("a date in the parameter %s changes nothing: if the API has another name for it, which dealhouse probe looks for, set %s; until then runs read more than they need, and a backfill may fail", p.Param, p.Setting))
 		}
 		return
 	}

@@ -3,7 +3,9 @@ package service
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ func TestNamesOfParameters(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings apisim.Settings
 		env      []string
+		file     string
 		stream   string // the one that is found fault with; "": none
 		verdict  string
 		words    []string
@@ -58,6 +61,10 @@ func TestNamesOfParameters(t *testing.T) {
 			settings: apisim.Settings{IgnoreDateFilters: true}, stream: "transactions", verdict: Warn,
 			words: []string{"updatedAfter changes nothing", "updatedBefore changes nothing"},
 		},
+		"no filter that is known": {
+			file: "[account.params]\nupdated_after = \"\"\nupdated_before = \"\"\n", stream: "transactions", verdict: Warn,
+			words: []string{"account.params.updated_after is empty", "dealhouse probe"},
+		},
 		"a filter that is refused": {
 			settings: apisim.Settings{RejectUnknownParams: true}, stream: "coupons", verdict: Failed,
 			env: []string{"DEALHOUSE_ACCOUNT_DEFAULT_PARAMS_HOSTNAME=shop",
@@ -89,6 +96,13 @@ func TestNamesOfParameters(t *testing.T) {
 			source := settings(filepath.Join(t.TempDir(), "data"))
 			source.Env = append(append(source.Env, "DEALHOUSE_DEFAULTS_REQUESTS_PER_SECOND=1000"), c.env...)
 			source.Env[1] = "DEALHOUSE_BASE_URL=" + server.URL
+			if c.file != "" {
+				source.Env = slices.Delete(source.Env, 1, 3)
+				source.Path = filepath.Join(t.TempDir(), "dealhouse.toml")
+				if err := os.WriteFile(source.Path, []byte("[[account]]\nname = \"default\"\nbase_url = \""+server.URL+"\"\napi_key = \"very-secret\"\n"+c.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 			checkNames(t, of(NewChecker(CheckOptions{Config: source}).All(t.Context()), "API"), c.stream, c.verdict, c.words)
 		})
 	}

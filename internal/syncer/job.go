@@ -110,7 +110,8 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
-// query returns the query that lists the rows after the given updatedAt (zero: all rows), from the given page on.
+// query returns the query that lists the rows after the given updatedAt (zero, or a service without such a filter: all
+// rows), from the given page on.
 func (j *Job) query(after time.Time, start string) dealapi.Query {
 	q := dealapi.Query{Path: j.Stream.Path, Start: start, Ahead: pagesAhead, Settings: map[string]string{
 		j.Params.UpdatedAfter: "account.params.updated_after", j.Params.UpdatedBefore: "account.params.updated_before",
@@ -126,15 +127,15 @@ func (j *Job) query(after time.Time, start string) dealapi.Query {
 	if j.Stream.OwnKey {
 		q.OwnKey = "api_key in [account.streams." + j.Stream.Name + "]"
 	}
-	if !after.IsZero() {
+	if !after.IsZero() && j.Params.UpdatedAfter != "" {
 		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}
 	}
 	return q
 }
 
-// bound limits a query to rows updated before a time, unless that is zero.
+// bound limits a query to rows updated before a time, unless that is zero or the service has no such filter.
 func (j *Job) bound(q *dealapi.Query, before time.Time) {
-	if before.IsZero() {
+	if before.IsZero() || j.Params.UpdatedBefore == "" {
 		return
 	}
 	if q.Params == nil {
@@ -187,6 +188,9 @@ func (j *Job) Probes(now time.Time) []Probe {
 	for param, far := range map[string]time.Time{
 		j.Params.UpdatedAfter: now.AddDate(10, 0, 0), j.Params.UpdatedBefore: now.AddDate(-50, 0, 0),
 	} {
+		if param == "" {
+			continue
+		}
 		q := ask(param, far)
 		all = append(all, Probe{Param: param, Setting: q.Settings[param], Far: q, Near: ask(param, now.Add(-time.Hour))})
 	}

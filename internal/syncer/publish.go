@@ -148,8 +148,8 @@ func (r *run) guardRejects() error {
 // notice turns problems that did not stop the run into warnings.
 func (r *run) notice(seen *seen, after time.Time) {
 	r.record.ServerTime, r.ServerTime = seen.serverStart, seen.latest(r.session.local())
-	if seen.outside > 0 {
-		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after); all rows were kept",
+	if seen.outside > 0 && r.session.job.Params.UpdatedAfter != "" {
+		r.warn(fmt.Sprintf("the service sent %d rows that were not updated after %s, which was asked for with the parameter %q: it may have another name (account.params.updated_after), which dealhouse probe looks for; all rows were kept",
 			seen.outside, after.UTC().Format(time.RFC3339), r.session.job.Params.UpdatedAfter))
 	}
 	r.noticeStrangers(seen)

@@ -131,9 +131,10 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 	for name, settings := range map[string]apisim.Settings{
 		"ignored":         {IgnoreDateFilters: true},
 		"named otherwise": {Params: apisim.LiveParams()},
+		"not there":       {IgnoreDateFilters: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name != "ignored" {
+			if name == "named otherwise" {
 				enginetest.OnlyWide(t)
 			}
 			t.Parallel()
@@ -143,8 +144,18 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 			streams := some("transactions")
 			syncAll(t, w, x.jobs(t, "acme", streams...))
 			x.Advance(24 * time.Hour)
-			r := syncAll(t, w, x.jobs(t, "acme", streams...))["acme/transactions"]
+			jobs := x.jobs(t, "acme", streams...)
+			if name == "not there" { // and known to be so
+				jobs[0].Params.UpdatedAfter, jobs[0].Params.UpdatedBefore = "", ""
+			}
+			r := syncAll(t, w, jobs)["acme/transactions"]
 			checkTruth(t, w, x, "acme", streams...)
+			if name == "not there" {
+				if len(r.Warnings) > 0 {
+					t.Errorf("warnings: %q", r.Warnings)
+				}
+				return
+			}
 			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "updated_after") {
 				t.Errorf("warnings: %q", r.Warnings)
 			}

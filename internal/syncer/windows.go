@@ -79,6 +79,8 @@ func (j *Job) checkBackfill() error {
 		return badRange("%s cannot be read by time: only transactions can", j.Stream.Name)
 	case j.Full || j.DryRun:
 		return badRange("a backfill is neither a full read nor a dry run")
+	case j.Params.UpdatedAfter == "" || j.Params.UpdatedBefore == "":
+		return badRange("a backfill needs both filters by updatedAt: set updated_after and updated_before in [account.params]")
 	}
 	return nil
 }
