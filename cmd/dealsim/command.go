@@ -59,6 +59,7 @@ type flags struct {
 	stamps    string
 	nextPage  string
 	rateLimit float64
+	random    uint64
 
 	unknownCursor string
 }
@@ -147,6 +148,7 @@ func (f *flags) bind(cmd *cobra.Command) {
 	p.IntVar(&f.options.Products, "products", 5000, "number of products")
 	p.IntVar(&f.options.HistoryDays, "history-days", 30, "days of history of each product")
 
+	p.Uint64Var(&f.random, "random", 0, "`seed` of a random behaviour, instead of all flags below; 0: none")
 	p.IntVar(&f.settings.PageSize, "page-size", 100, "items on a page, 1 to 10000")
 	p.StringVar(&f.order, "order", "id", "order of the lists: id, updated-asc, updated-desc, shuffled (by no visible field), drifting (the same, but an update moves the item)")
 	p.StringVar(&f.cursor, "cursor", "next-id",
@@ -251,6 +253,9 @@ func (f *flags) sim(getenv func(string) string) (*apisim.Sim, error) {
 		if named.Page != "" {
 			set.Params.Page = named.Page
 		}
+	}
+	if f.random != 0 {
+		set = apisim.RandomSettings(f.random)
 	}
 	o.Settings = set
 	sim, err := apisim.New(o)

@@ -87,10 +87,9 @@ func greet(w io.Writer, sim *apisim.Sim, base string) {
 	}
 	if orgs := sim.Orgs(); len(orgs) > 0 {
 		full, _ := sim.Keys(orgs[0])
-		// The variables that config.example.toml needs, unchanged, to load this organization: the first load of
-		// README.md.
+		// The first load of README.md.
 		fmt.Fprintf(&b, "export DEALS_API_KEY=%s\n", shellQuote(full))
-		fmt.Fprintf(&b, "export DEALHOUSE_ACCOUNT_%s_BASE_URL=%s\n", variable(orgs[0]), base)
+		fmt.Fprintf(&b, "dealhouse init %s --key env:DEALS_API_KEY --account %s\n", base, orgs[0])
 		fmt.Fprintf(&b, "DEALHOUSE_ACCOUNT=%s DEALHOUSE_BASE_URL=%s DEALHOUSE_API_KEY=%s dealhouse sync\n", orgs[0], base,
 			shellQuote(full))
 		fmt.Fprintf(&b, "curl -H %s %s/v1/deals/promotions\n", shellQuote("Authorization: Bearer "+full), base)

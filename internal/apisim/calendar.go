@@ -10,7 +10,8 @@ const (
 )
 
 // calendar is a table of what rendering needs most about dates: the ten characters of a day, and the next first of a
-// month. Days are counted from 1970-01-01, times are Unix milliseconds. Days outside the table are computed: an empty table does for a few.
+// month. Days are counted from 1970-01-01, times are Unix milliseconds. Days outside the table are computed: an empty
+// table does for a few.
 type calendar struct {
 	first int64 // day of the first entry
 	days  []calendarDay
