@@ -15,6 +15,7 @@ import (
 	"dealhouse/internal/config"
 	"dealhouse/internal/daemon"
 	"dealhouse/internal/daemon/web"
+	"dealhouse/internal/probe"
 	"dealhouse/internal/sandbox"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
@@ -56,11 +57,13 @@ type waits struct {
 	exports   time.Duration // how long the end of a command waits for receivers of traces, metrics and lineage
 	notifying time.Duration // how long the end of a sync waits for receivers of notifications (service.Options)
 	pages     web.Waits     // the pages of the daemon; zero: as usual
+	asking    float64       // requests a second of a probe
 }
 
 // standardWaits are the waits outside tests.
 func standardWaits() waits {
-	return waits{folder: time.Minute, exports: 2 * time.Second, notifying: service.DefaultNotifyTimeout}
+	return waits{folder: time.Minute, exports: 2 * time.Second, notifying: service.DefaultNotifyTimeout,
+		asking: probe.DefaultPerSecond}
 }
 
 func newApp(args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) *app {

@@ -87,7 +87,9 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"serve-warehouse", "--listen", "127.0.0.1:0"}, code: 1,
 		words: []string{"a daemon (process ", "stop it first", "`dealhouse query`"}},
 	{args: []string{"run"}, elsewhere: "TestCommandsBesideDaemon"},
-	{args: []string{"demo"}, elsewhere: "TestDemo"}, // its folder is its own
+	{args: []string{"init", "http://127.0.0.1:1"}, elsewhere: "TestInit"}, // it opens no warehouse
+	{args: []string{"probe"}, elsewhere: "TestProbe"},                     // nor does it
+	{args: []string{"demo"}, elsewhere: "TestDemo"},                       // its folder is its own
 }
 
 // Every command that there is has been tried beside a daemon, in a test that there is.

@@ -83,7 +83,7 @@ func clean(t *testing.T, output string) {
 // patient is how long a program waits for others that the slowest machine may have to answer.
 func patient() waits {
 	const longer = 10 * time.Minute
-	return waits{folder: longer, exports: longer, notifying: longer, pages: web.Waits{
+	return waits{folder: longer, exports: longer, notifying: longer, asking: 1e6, pages: web.Waits{
 		Read: longer, Detail: longer, Compare: longer, Viewer: longer, Act: longer, Header: longer, Request: longer,
 		Answer: 2 * longer,
 	}}

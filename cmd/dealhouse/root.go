@@ -19,7 +19,7 @@ const rootLong = `dealhouse loads a retailer-deals API (promotions, coupons, cas
 products) into ClickHouse and keeps the copy up to date: every record once, every amount exact.
 
 Try it with nothing set up:        dealhouse demo
-Set it up:                         copy config.example.toml to dealhouse.toml, then dealhouse check
+Set it up:                         dealhouse init URL --key env:NAME, then dealhouse check
 Load everything, again and again:  dealhouse sync
 Leave it running, by schedule:     dealhouse run
 
@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	complete(root, "log-format", a.logFormat.allowed)
 	complete(root, "log-level", a.logLevel.allowed)
 	root.AddCommand(
-		newDemo(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), a.loads(newVerify(a)), newQuery(a), newStatus(a), newRuns(a),
+		newDemo(a), newInit(a), newProbe(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), a.loads(newVerify(a)), newQuery(a), newStatus(a), newRuns(a),
 		newRejects(a),
 		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newOperate(a), newNotify(a),
 		newCheck(a), newMigrate(a), newBackup(a), newRestore(a), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
