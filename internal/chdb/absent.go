@@ -39,6 +39,9 @@ type Front struct{}
 // NewFront makes a front that serves nobody.
 func NewFront(string, Kept, HandlerOptions) *Front { return &Front{} }
 
+// NewHostFront makes a front that serves nobody.
+func NewHostFront(string, Kept, HandlerOptions) *Front { return &Front{} }
+
 // Answers returns ErrNotBuilt.
 func (*Front) Answers(context.Context) error { return ErrNotBuilt }
 

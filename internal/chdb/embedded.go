@@ -95,7 +95,13 @@ type Front = door.Front
 func NewFront(dir string, kept Kept, o HandlerOptions) *Front {
 	return door.NewFront(func(ctx context.Context) (net.Conn, error) {
 		return share.Dial(ctx, filepath.Join(dir, "engine"), frontSocket)
-	}, kept, o)
+	}, "", kept, o)
+}
+
+// NewHostFront makes a front for the host of a data directory, which has a Door.
+func NewHostFront(dir string, kept Kept, o HandlerOptions) *Front {
+	return door.NewFront(func(ctx context.Context) (net.Conn, error) { return share.Dial(ctx, dir, share.SocketName) },
+		share.PathDoor, kept, o)
 }
 
 // Handler returns ClickHouse's HTTP interface to the engine, for curl, BI tools and clickhouse-go. Unless o says

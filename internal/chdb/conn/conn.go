@@ -102,9 +102,10 @@ func (c *Conn) Prepare(db string, settings map[string]string) error {
 	return nil
 }
 
-// Confine takes all rights from the connection except those of a reader. They never come back (chdb-7).
-func (c *Conn) Confine() error {
-	for _, sql := range []string{SetReader, lock} {
+// Confine takes all rights from the connection except those of a reader. They never come back (chdb-7). settings are
+// statements that hold from then on.
+func (c *Conn) Confine(settings ...string) error {
+	for _, sql := range append(append([]string{SetReader}, settings...), lock) {
 		if err := c.Exec(sql); err != nil {
 			return err
 		}

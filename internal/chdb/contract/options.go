@@ -60,6 +60,10 @@ type Options struct {
 	// decides; later ones share that engine.
 	Limits Limits
 
+	// LimitReaders says that the limits are for read-only queries alone: those of strangers must be read-only. What these
+	// take together is then not bounded: it is what each may take, as often as they run at once.
+	LimitReaders bool
+
 	// Claimed says that the process which started this one has claimed the directory for it.
 	Claimed bool
 
@@ -103,6 +107,9 @@ type HandlerOptions struct {
 	// User and Password, if either is set, are required for every request but /ping: basic auth, X-ClickHouse-User and
 	// X-ClickHouse-Key headers, or user and password in the URL. An empty User means "default".
 	User, Password string
+
+	// Database is that of requests which name none. Empty means "default".
+	Database string
 
 	// AllowedHosts are names by which clients may address the server, in addition to localhost and addresses written as
 	// numbers. Without authentication, any other Host header is refused, because a web page could otherwise reach the

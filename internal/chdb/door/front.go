@@ -22,6 +22,7 @@ const clientHeader = "X-Dealhouse-Client"
 // itself when that one has ended (chdb-13).
 type Front struct {
 	o         contract.HandlerOptions
+	path      string // before the path of each request
 	engine    contract.Kept
 	transport *http.Transport
 
@@ -29,9 +30,10 @@ type Front struct {
 	under map[*http.Request]time.Time // requests under way
 }
 
-// NewFront makes a front. dial connects to the process that has the engine.
-func NewFront(dial func(context.Context) (net.Conn, error), engine contract.Kept, o contract.HandlerOptions) *Front {
-	return &Front{o: withDefaults(o, o.Logger), engine: engine, under: map[*http.Request]time.Time{},
+// NewFront makes a front. dial connects to the process that has the engine, where path is before that of each request.
+func NewFront(dial func(context.Context) (net.Conn, error), path string, engine contract.Kept,
+	o contract.HandlerOptions) *Front {
+	return &Front{o: withDefaults(o, o.Logger), path: path, engine: engine, under: map[*http.Request]time.Time{},
 		transport: &http.Transport{
 			DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			DisableCompression: true, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: idle / 2,
@@ -104,6 +106,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer f.note(req)()
 	out := req.Clone(req.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", "engine", ""
+	out.URL.Path, out.URL.RawPath = f.path+"/"+strings.TrimPrefix(req.URL.Path, "/"), ""
 	for _, listed := range req.Header.Values("Connection") {
 		for name := range strings.SplitSeq(listed, ",") {
 			out.Header.Del(strings.TrimSpace(name))

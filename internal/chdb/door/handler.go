@@ -198,6 +198,7 @@ func (h *handler) parse(req *http.Request, b *bounds) (*request, error) {
 		return nil, err
 	}
 	r.Guarded = true
+	r.Database = cmp.Or(r.Database, h.o.Database)
 	r.MaxBuffered = h.o.MaxBufferedBytes
 	r.lowered = h.engine.Settle(&r.Query)
 	asked := r.Settings["readonly"]

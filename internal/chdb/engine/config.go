@@ -152,6 +152,9 @@ func writeConfig(dir string, o contract.Options) (string, error) {
 	}
 	var frozen strings.Builder
 	for _, name := range frozenSettings() {
+		if o.LimitReaders && isFixedLimit(name) { // the profile of readers has it
+			continue
+		}
 		fmt.Fprintf(&frozen, "        <%[1]s><const/></%[1]s>\n", name)
 	}
 	var engines strings.Builder

@@ -31,6 +31,14 @@ func timeLimit(l contract.Limits, q *Query, st *Statement) time.Duration {
 	return l.Time.Truncate(time.Second)
 }
 
+// limitsOf returns the limits that hold for a query.
+func (in *instance) limitsOf(q *Query) contract.Limits {
+	if in.limitReaders && !q.ReadOnly {
+		return contract.Limits{}
+	}
+	return in.limits
+}
+
 // deadline is when the time of a read is up.
 type deadline struct {
 	begun time.Time

@@ -42,16 +42,18 @@ type instance struct {
 	readers *conn.Pool
 	conns   int // of readers and of writers, besides the spare ones
 	limits  contract.Limits
-	guard   *guard.Guard
-	control *conn.Controller
-	version string
-	nonce   string
-	lock    *os.File
-	lastID  atomic.Uint64
-	leases  sync.Map // *lease that are under way
-	stopped chan struct{}
-	ctx     context.Context //nolint:containedctx // ends with the instance, not with a call
-	cancel  context.CancelCauseFunc
+	// limitReaders says that they are for read-only queries alone.
+	limitReaders bool
+	guard        *guard.Guard
+	control      *conn.Controller
+	version      string
+	nonce        string
+	lock         *os.File
+	lastID       atomic.Uint64
+	leases       sync.Map // *lease that are under way
+	stopped      chan struct{}
+	ctx          context.Context //nolint:containedctx // ends with the instance, not with a call
+	cancel       context.CancelCauseFunc
 }
 
 // Open opens a data directory, and creates it if it is absent. If this process has the directory open already, the

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,9 +46,42 @@ var fixedLimits = []setting{
 
 type setting struct{ name, value string }
 
+// valueOf is the value of a fixed limit; one of them is not fixed.
+func (s setting) valueOf(l contract.Limits) string {
+	if s.name == "max_temporary_data_on_disk_size_for_user" {
+		return strconv.FormatInt(l.Disk, 10)
+	}
+	return s.value
+}
+
+// limitReader returns the statements that give a read-only connection its limits. A profile brings only its
+// constraints: the values that a query may choose are in the settings of each query (Settle), and the others are set
+// here.
+func limitReader(l contract.Limits) []string {
+	var values []string
+	for _, s := range fixedLimits {
+		if !allow.All().Settings.Allows(s.name) {
+			values = append(values, s.name+" = "+s.valueOf(l))
+		}
+	}
+	return []string{"SET " + strings.Join(values, ", "), "SET profile = '" + readersProfile + "'"}
+}
+
+func isFixedLimit(name string) bool {
+	return slices.ContainsFunc(fixedLimits, func(s setting) bool { return s.name == name })
+}
+
 // writeLimits writes the limits beside the configuration of users, or removes those that an earlier start left there.
-func writeLimits(dir string, l contract.Limits) error {
-	for name, text := range map[string]string{limitsFile: limitsXML(l), totalFile: totalXML(l)} {
+func writeLimits(dir string, l contract.Limits, readers bool) error {
+	profile := "default"
+	if readers {
+		profile = readersProfile
+	}
+	total := totalXML(l)
+	if readers {
+		total = totalXML(contract.Limits{})
+	}
+	for name, text := range map[string]string{limitsFile: limitsXML(profile, l), totalFile: total} {
 		path := filepath.Join(dir, "engine", name)
 		if l == (contract.Limits{}) {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +109,11 @@ func totalXML(l contract.Limits) string {
 	return fmt.Sprintf("<clickhouse>\n  <max_server_memory_usage>%d</max_server_memory_usage>\n  <memory_worker_use_cgroup>0</memory_worker_use_cgroup>\n</clickhouse>\n", l.Memory+ownMemory)
 }
 
+// readersProfile has the limits that are for read-only connections alone.
+const readersProfile = "readers"
+
 // limitsXML returns the configuration that has the limits.
-func limitsXML(l contract.Limits) string {
+func limitsXML(profile string, l contract.Limits) string {
 	var values, constraints strings.Builder
 	set := func(name, value string) {
 		if value != "" {
@@ -98,9 +135,7 @@ func limitsXML(l contract.Limits) string {
 	most("max_result_rows", decimal(l.ResultRows), "1")
 	most("max_threads", decimal(int64(l.Threads)), "1")
 	for _, s := range fixedLimits {
-		if s.name == "max_temporary_data_on_disk_size_for_user" {
-			s.value = decimal(l.Disk)
-		}
+		s.value = s.valueOf(l)
 		if allow.All().Settings.Allows(s.name) {
 			most(s.name, s.value, "1")
 			continue
@@ -108,7 +143,11 @@ func limitsXML(l contract.Limits) string {
 		set(s.name, s.value)
 		fmt.Fprintf(&constraints, "        <%[1]s><const/></%[1]s>\n", s.name)
 	}
-	return "<clickhouse>\n  <profiles>\n    <default>\n" + values.String() + "      <constraints>\n" +
+	inherited := ""
+	if profile == readersProfile {
+		inherited = "      <profile>default</profile>\n"
+	}
+	return "<clickhouse>\n  <profiles>\n    <" + profile + ">\n" + inherited + values.String() + "      <constraints>\n" +
 		constraints.String() +
-		"      </constraints>\n    </default>\n  </profiles>\n</clickhouse>\n"
+		"      </constraints>\n    </" + profile + ">\n  </profiles>\n</clickhouse>\n"
 }

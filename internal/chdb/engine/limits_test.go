@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/enginetest"
 )
@@ -32,6 +34,7 @@ func childLimits() error {
 		ResultRows: 1_000_000, Threads: 2, Disk: 10 << 20}
 	wrong := askTooMuch(limits, []tooMuch{
 		{"SELECT 1", "", nil},
+		{moderate, "241", nil},
 		{heavy, "241", nil},
 		{heavy, "241", url.Values{"max_memory_usage": {"0"}}},
 		{heavy, "241", url.Values{"max_memory_usage": {"70000000000"}}},
@@ -41,6 +44,8 @@ func childLimits() error {
 		{heavy + " SETTINGS max_memory_usage = 0", "241", nil},
 		{"SELECT * FROM (" + strings.TrimSuffix(heavy, " FORMAT Null") + " SETTINGS max_memory_usage = 0) FORMAT Null", "241", nil},
 		{heavy + " SETTINGS max_memory_usage = DEFAULT", "241", nil},
+		{heavy + " SETTINGS `max_memory_usage`=default", "241", nil},
+		{"SELECT * FROM (" + strings.TrimSuffix(heavy, " FORMAT Null") + " SETTINGS max_memory_usage = DEFAULT) FORMAT Null", "241", nil},
 		{endless, "159", url.Values{"max_execution_time": {"0.1"}}},
 		{"SELECT number FROM numbers(10000000) FORMAT JSONEachRow", "396", url.Values{"max_block_size": {"5000000"}}},
 		{"SELECT 1", "", url.Values{"max_result_rows": {"0"}}},
@@ -53,8 +58,13 @@ func childLimits() error {
 		{"SELECT 1", "452", url.Values{"max_ast_depth": {"1000000"}}},
 		{"SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000), "306", nil},
 		{"SELECT 1" + strings.Repeat("+1", 40000), "167", nil},
+		{"SELECT 1", "", url.Values{"max_memory_usage": {"50000000"}}},
+		{heavy, "241", nil}, // nothing of the query before is left
 	})
 	limits.Time = time.Second
+	if os.Getenv(childReaders) != "" {
+		return wrong
+	}
 	return errors.Join(wrong, askTooMuch(limits, []tooMuch{{endless, "159", nil},
 		{endless, "159", url.Values{"max_execution_time": {"0"}}},
 		{endless, "159", url.Values{"max_execution_time": {"1000000"}}},
@@ -65,7 +75,7 @@ func childLimits() error {
 // askTooMuch opens an engine with limits, and sends it each query as a writer and as a reader.
 func askTooMuch(limits contract.Limits, all []tooMuch) error {
 	e, err := openHouse(context.Background(), contract.Options{
-		Dir: os.Getenv(childDir), Library: os.Getenv(childLib), Limits: limits,
+		Dir: os.Getenv(childDir), Library: os.Getenv(childLib), Limits: limits, LimitReaders: os.Getenv(childReaders) != "",
 	})
 	if err != nil {
 		return err
@@ -74,8 +84,18 @@ func askTooMuch(limits contract.Limits, all []tooMuch) error {
 	srv := httptest.NewServer(e.Handler(contract.HandlerOptions{AllowWrites: true, MaxWait: patience}))
 	defer srv.Close()
 	var wrong []error
+	if os.Getenv(childReaders) != "" { // what loads has no limits
+		db := clickhouse.OpenDB(e.ClickHouseOptions("default"))
+		defer func() { _ = db.Close() }()
+		if _, err := db.ExecContext(context.Background(), moderate); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
 	for _, c := range all {
 		for _, readonly := range []string{"0", "2"} {
+			if readonly == "0" && os.Getenv(childReaders) != "" {
+				continue
+			}
 			v := url.Values{"readonly": {readonly}}
 			for k := range c.v {
 				v[k] = c.v[k]
@@ -83,13 +103,19 @@ func askTooMuch(limits contract.Limits, all []tooMuch) error {
 			got, code, err := statusOf(srv.URL, c.sql, v)
 			// A request for another limit may also be refused for that reason.
 			asks := len(c.v) > 0 || strings.Contains(c.sql, "SETTINGS")
-			if err != nil || code != c.code && (!asks || code != "164" && code != "497") {
+			if err != nil || code != c.code && (!asks || code != "164" && code != "452" && code != "497") {
 				wrong = append(wrong, fmt.Errorf("%.80s %v: code %s, want %s: %.200s %w", c.sql, v, code, c.code, got, err))
 			}
 		}
 	}
 	return errors.Join(wrong...)
 }
+
+// moderate takes more memory than the limits allow, and no more than any machine has.
+const moderate = "SELECT length(groupArray(number)) FROM numbers(20000000) FORMAT Null"
+
+// childReaders asks for limits of readers alone.
+const childReaders = "CHDB_TEST_READERS"
 
 func statusOf(address, sql string, v url.Values) (body, code string, err error) {
 	resp, err := plain.Post(address+"/?"+v.Encode(), "text/plain", strings.NewReader(sql))
@@ -106,7 +132,10 @@ func statusOf(address, sql string, v url.Values) (body, code string, err error) 
 func TestLimitsHold(t *testing.T) {
 	enginetest.Long(t)
 	t.Parallel()
-	if out, err := child(t, "limits", childDir+"="+t.TempDir()).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, readers := range []string{"", "alone"} {
+		out, err := child(t, "limits", childDir+"="+t.TempDir(), childReaders+"="+readers).CombinedOutput()
+		if err != nil {
+			t.Fatalf("readers %q: %v: %s", readers, err, out)
+		}
 	}
 }

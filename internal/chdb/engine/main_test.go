@@ -65,7 +65,12 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	shared, err = openHouse(context.Background(), contract.Options{Dir: dir})
+	o := contract.Options{Dir: dir}
+	if os.Getenv("CHDB_LIMIT_READERS") != "" { // as the engine of a daemon with a door is
+		o.LimitReaders, o.Limits = true, contract.Limits{QueryMemory: 2 << 30, Memory: 4 << 30, Time: 5 * time.Minute,
+			ResultBytes: 4 << 30, ResultRows: 100_000_000, Threads: 4, Disk: 1 << 30}
+	}
+	shared, err = openHouse(context.Background(), o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "open the engine:", err)
 		return 1

@@ -251,7 +251,7 @@ func (in *instance) once(ctx context.Context, q *Query, st *Statement, fed bool,
 	}
 	v, err := l.conn.Classify(q.SQL)
 	if err == nil {
-		err = admissible(l.conn, q, st, v)
+		err = admissible(l.conn, q, st, v, in.limitReaders)
 	}
 	if err == nil && q.OnlyRead && v.Class != conn.ClassRead {
 		err = ErrNotRead
@@ -268,7 +268,7 @@ func (in *instance) once(ctx context.Context, q *Query, st *Statement, fed bool,
 	d := deadline{begun: time.Now()}
 	if v.Class == conn.ClassRead {
 		l.grace.Store(int64(readGrace))
-		if d.limit = timeLimit(in.limits, q, st); d.limit > 0 {
+		if d.limit = timeLimit(in.limitsOf(q), q, st); d.limit > 0 {
 			l.due.Store(d.begun.Add(d.limit).UnixNano())
 		}
 	}
@@ -288,10 +288,12 @@ func (in *instance) once(ctx context.Context, q *Query, st *Statement, fed bool,
 }
 
 // admissible refuses what is not exactly one statement. If the query is read-only, it also refuses what is not a read.
-func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict) error {
+func admissible(c *conn.Conn, q *Query, st *Statement, v conn.Verdict, limited bool) error {
 	switch {
 	case v.Count > 1:
 		return exception.New(exception.SyntaxError, "SYNTAX_ERROR", "Multi-statements are not allowed: send them one by one")
+	case q.ReadOnly && limited && resetsLimit(q.SQL):
+		return errReset
 	case q.ReadOnly && (v.Class == conn.ClassWrite || v.Class == conn.ClassAccess || v.Class == conn.ClassOther ||
 		v.Flags&conn.FlagExternal != 0 || st.Insert):
 		return guard.ErrReadOnly

@@ -11,6 +11,7 @@ import (
 
 	"dealhouse/internal/chdb/allow"
 	"dealhouse/internal/chdb/contract"
+	"dealhouse/internal/chdb/exception"
 )
 
 // Settle prepares the settings of a stranger's query: those that its text names go beside it, and limits above the
@@ -19,7 +20,31 @@ import (
 // higher limits.
 func (e *Engine) Settle(q *Query) (lowered []string) {
 	q.liftSettings()
-	return q.lower(bounds(e.in.limits))
+	most := bounds(e.in.limits)
+	lowered = q.lower(most)
+	if e.in.limitReaders { // the profile of readers has no values
+		for name, value := range most {
+			if _, asked := q.Settings[name]; !asked {
+				q.set(name, strconv.FormatFloat(value, 'f', -1, 64))
+			}
+		}
+	}
+	return lowered
+}
+
+// errReset refuses what would lift a limit that is a setting of the query.
+var errReset = exception.New(exception.Readonly, "READONLY",
+	"a setting cannot be set to DEFAULT here: leave it out")
+
+// resetsLimit tells whether a text sets anything to DEFAULT, anywhere: nothing else in a read is written like that.
+func resetsLimit(sql string) bool {
+	z := scanner{s: sql}
+	for before, tok := "", z.next(); tok != ""; before, tok = tok, z.next() {
+		if before == "=" && strings.EqualFold(tok, "DEFAULT") {
+			return true
+		}
+	}
+	return false
 }
 
 // overflowModes are the settings that say what happens at a limit of the result.

@@ -46,7 +46,7 @@ func start(lib *library.API, dir string, o contract.Options, r rules) (*instance
 func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*instance, error) {
 	config, err := r.config(dir, o)
 	if err == nil {
-		err = writeLimits(dir, o.Limits)
+		err = writeLimits(dir, o.Limits, o.LimitReaders)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write the engine's configuration: %w", unwritable(filepath.Join(dir, "engine"), err))
@@ -67,7 +67,7 @@ func startLocked(lib *library.API, dir string, o contract.Options, r rules) (*in
 		dir:   dir,
 		log:   o.Logger,
 		args:  []string{"clickhouse", "--path=" + dir, "--config-file=" + config},
-		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits,
+		nonce: hex.EncodeToString(nonce[:]), conns: o.MaxConns, limits: o.Limits, limitReaders: o.LimitReaders && o.Limits != contract.Limits{},
 		stopped: make(chan struct{}),
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
@@ -145,7 +145,11 @@ func (in *instance) connectReader() (*conn.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Confine(); err != nil {
+	var limits []string
+	if in.limitReaders {
+		limits = limitReader(in.limits)
+	}
+	if err := c.Confine(limits...); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("confine a read-only connection: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,6 +25,9 @@ const (
 	pathAll    = "/all"    // with every right
 	pathReader = "/reader" // with the rights of the read-only door
 	pathKnows  = "/knows"  // for the process that keeps the host: see Guest.Knows
+
+	// PathDoor is before the paths of Host.Door.
+	PathDoor = "/door"
 )
 
 // Host serves the guests of a process.
@@ -31,6 +35,8 @@ type Host struct {
 	Dir string // the data directory, which the caller has open
 	// All and Reader answer requests of clickhouse-go's HTTP protocol, with every right and with a reader's.
 	All, Reader http.RoundTripper
+	// Door, if set, is ClickHouse's HTTP interface for readers. The process that keeps this one passes them on.
+	Door http.Handler
 	// Lasting says that the process runs until it is told to end (share-3).
 	Lasting bool
 	Logger  *slog.Logger
@@ -116,7 +122,17 @@ func (h *Host) handler() http.Handler {
 	})
 	mux.HandleFunc(pathAll, h.relay(h.All))
 	mux.HandleFunc(pathReader, h.relay(h.Reader))
-	return mux
+	if h.Door == nil {
+		return mux
+	}
+	door := http.StripPrefix(PathDoor, h.Door)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, PathDoor+"/") { // as it came: a mux would make another path of some
+			door.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // relay passes a request on to the engine, and sends each piece of the answer back as soon as it arrives.
