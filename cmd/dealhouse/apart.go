@@ -95,7 +95,8 @@ type engineApart struct {
 
 // open starts the process, and joins it.
 func (e *engineApart) open(ctx context.Context, dir string) (_ *chdb.Guest, err error) {
-	j, err := e.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: e.sandboxless, Own: true})
+	j, err := e.launcher().NewJob(ctx, launch.JobOptions{Dir: dir, WithoutSandbox: e.sandboxless, Own: true,
+		Strangers: e.door != nil && e.door.strangers})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,11 @@ func (e *engineApart) open(ctx context.Context, dir string) (_ *chdb.Guest, err 
 		}
 	}()
 	// The database must not decide how the engine is opened: it need not exist yet.
-	keeper, err = task{Database: catalog.DefaultDatabase, Host: true, Lasting: e.unattended}.keep(keeping, e.app, j, listener,
+	t := task{Database: catalog.DefaultDatabase, Host: true, Lasting: e.unattended}
+	if e.door != nil {
+		t.Limits, t.Serve = e.door.limits.engine(), &e.door.serve
+	}
+	keeper, err = t.keep(keeping, e.app, j, listener,
 		launch.KeepOptions{Answers: asks(dir), Died: func(cause error) {
 			e.log.Error("the engine ended by itself and is started anew: what it was doing is tried again", "error", cause)
 		}})
@@ -141,6 +146,9 @@ func (e *engineApart) open(ctx context.Context, dir string) (_ *chdb.Guest, err 
 	guest, err := chdb.Join(ctx, dir)
 	if err != nil {
 		return nil, err
+	}
+	if e.door != nil {
+		e.door.front = chdb.NewHostFront(dir, keptEngine{keeper}, e.door.serve.options(e.app))
 	}
 	if guest.Ended = stop; j.Sandboxed && e.unattended && len(sandbox.Missing()) == 0 {
 		e.log.Info("the embedded ClickHouse runs in a kernel sandbox: a process of its own that can reach nothing but its folder",

@@ -47,6 +47,7 @@ type app struct {
 	running     bool           // the command line was understood: later errors are not usage errors
 	unattended  bool           // nobody watches: messages go to the log, in its format
 	download    download       // of the embedded engine
+	door        *door          // what the process with the engine is to serve to readers; nil: nothing
 	fewRows     bool           // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
 	waits       waits
 }

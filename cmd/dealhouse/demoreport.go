@@ -61,7 +61,7 @@ func (d *demonstration) printNextSteps() {
   %[1]s demo --serve
 `, d.program, countExample())
 	}
-	fmt.Fprintf(&b, "\nFor your own API: copy config.example.toml to dealhouse.toml, fill in the account, then\n\n  %[1]s check\n  %[1]s sync\n",
+	fmt.Fprintf(&b, "\nFor your own API, with its key in the environment:\n\n  %[1]s init URL --key env:NAME\n  %[1]s sync\n",
 		d.program)
 	fmt.Fprint(d.stdout, b.String())
 }

@@ -17,6 +17,9 @@ func (a *app) opener() *service.Opener { return service.NewOpener(a.access()) }
 func (a *app) access() service.OpenOptions {
 	o := service.OpenOptions{Logger: a.log, Metrics: a.metrics.Warehouse, FewRows: a.fewRows, Patience: a.waits.folder,
 		Downloading: a.download.reached, ShowWaiting: a.showWaiting}
+	if a.door != nil {
+		o.Limits, o.LimitReaders = a.door.limits.engine(), true
+	}
 	if a.apart && a.become != nil {
 		o.Apart = new(engineApart{app: a}).open
 	}

@@ -95,6 +95,12 @@ func runDaemon(ctx context.Context, a *app) (err error) {
 	if r.plan, err = r.planner.Plan(r.cfg); err != nil {
 		return err
 	}
+	if a.door, err = openDoor(ctx, r.cfg); err != nil {
+		return err
+	}
+	if a.door != nil {
+		defer func() { _ = a.door.listener.Close() }() // the server has, if there was one
+	}
 	o := a.opener()
 	if r.warehouse, err = o.WhenFree(ctx, r.cfg, o.Alone); err != nil {
 		return err
@@ -141,7 +147,12 @@ func (r *daemonRun) serve(ctx context.Context) (err error) {
 	var sending sync.WaitGroup
 	sending.Go(func() { r.planner.Notifier.Run(notifying) })
 	defer func() { stop(); sending.Wait() }()
-	return runBoth(ctx, r.app, d, server)
+	serving := []func(context.Context) error{server.Serve}
+	if r.door != nil {
+		r.log.Info("readers are served", "listen", r.door.listener.Addr(), "user", r.door.serve.User)
+		serving = append(serving, func(ctx context.Context) error { return r.door.run(ctx, r.app, r.warehouse) })
+	}
+	return runAll(ctx, r.app, d, serving)
 }
 
 // newServer makes the daemon's HTTP server.
@@ -166,24 +177,32 @@ func notifiedStreams(all []web.Stream) []notify.Stream {
 	return streams
 }
 
-// runBoth runs the daemon and its HTTP server. The server runs until the last run has ended. When one of them ends, so
-// does the other.
-func runBoth(ctx context.Context, a *app, d *daemon.Daemon, server *web.Server) error {
+// runAll runs the daemon and its HTTP servers, which run until the last run has ended. When one of them ends, so do the
+// others.
+func runAll(ctx context.Context, a *app, d *daemon.Daemon, servers []func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
-	served := make(chan error, 1)
-	go func() {
-		err := server.Serve(serving)
-		if err != nil {
-			cancel(err)
-		}
-		served <- err
-	}()
+	served := make(chan error, len(servers))
+	for _, serve := range servers {
+		go func() {
+			err := serve(serving)
+			if serving.Err() != nil && errors.Is(err, context.Canceled) {
+				err = nil // it was told to end
+			}
+			if err != nil {
+				cancel(err)
+			}
+			served <- err
+		}()
+	}
 	err := d.Run(ctx)
 	stopServing()
-	if err = errors.Join(err, <-served); err != nil {
+	for range servers {
+		err = errors.Join(err, <-served)
+	}
+	if err != nil {
 		return err
 	}
 	a.log.Info("the daemon has ended")

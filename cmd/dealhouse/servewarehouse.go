@@ -106,7 +106,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 		return usagef("%w: choose another address with --listen", err)
 	}
 	defer func() { _ = listener.Close() }() // the server has, if there was one
-	serve := &serveTask{AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
+	serve := &serveTask{Database: cfg.Warehouse.Database, AllowWrites: c.allowWrites, User: c.user, Password: password, AnyHost: c.insecure, Greet: true,
 		Queries: c.limits.queries, Buffered: c.limits.buffered << 20}
 	t := task{Database: cfg.Warehouse.Database, Limits: c.limits.engine(), Serve: serve}
 	job.Front = true
@@ -115,6 +115,7 @@ func (c serveCommand) run(ctx context.Context, a *app) error {
 
 // serveTask is how the warehouse is served over HTTP.
 type serveTask struct {
+	Database       string // of requests that name none
 	AllowWrites    bool
 	User, Password string
 	AnyHost        bool // it may be addressed by any name
@@ -134,7 +135,7 @@ func (s serveTask) run(ctx context.Context, a *app, w *warehouse.Warehouse, list
 
 // options say which requests are served.
 func (s serveTask) options(a *app) chdb.HandlerOptions {
-	options := chdb.HandlerOptions{AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
+	options := chdb.HandlerOptions{Database: s.Database, AllowWrites: s.AllowWrites, User: s.User, Password: s.Password, Logger: a.log,
 		MaxBufferedBytes: s.Buffered, MaxQueryBytes: maxQuery, MaxQueries: s.Queries}
 	if s.AnyHost {
 		options.AllowedHosts = []string{"*"}

@@ -50,10 +50,10 @@ func (a *app) findEngine(ctx context.Context, dir string) (chdb.Place, error) {
 func (t task) describe(a *app, j *launch.Job) (err error) {
 	command := "query"
 	switch {
-	case t.Serve != nil:
-		command = "serve-warehouse"
 	case t.Host:
 		command = "engine"
+	case t.Serve != nil:
+		command = "serve-warehouse"
 	}
 	t.Program, t.LogFormat, t.LogLevel, t.Wide = a.program, a.logFormat.value, a.logLevel.value, a.wide
 	j.Args = []string{a.program, command}
@@ -119,7 +119,7 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 	dir := j.Place.Dir
 	cfg := &config.Config{Warehouse: config.Warehouse{DSN: config.NewSecret(warehouse.EmbeddedScheme + dir), Database: t.Database}}
 	o := a.access()
-	o.Limits, o.Claimed = t.Limits, j.Controlled
+	o.Limits, o.LimitReaders, o.Claimed = t.Limits, t.Host, j.Controlled
 	if !a.launcher().InPlace() {
 		o.Stuck = a.endStuck
 	}
@@ -139,6 +139,11 @@ func (t task) run(ctx context.Context, a *app, j launch.Job, listener net.Listen
 	if t.Host {
 		host := w.Engine().Host(t.Lasting)
 		host.PID, host.Again = os.Getppid(), j.Again
+		if t.Serve != nil {
+			options := t.Serve.options(a)
+			options.Behind = true
+			host.Door = w.Engine().Handler(options)
+		}
 		return host.ServeOn(ctx, listener)
 	}
 	return t.Serve.run(ctx, a, w, listener, j.Controlled)

@@ -15,6 +15,7 @@ func (l *reader) build(top *scope) *Config {
 		File: l.file, Warehouse: l.warehouse(v), Daemon: l.daemon(v), Lineage: l.lineage(top.find("lineage")[0].values),
 		Finance: v.finance, Retention: v.retention,
 	}
+	c.Door = l.door(top.find("door")[0].values, c.Warehouse)
 	for _, s := range l.distinctNames(top.find("account"), "account") {
 		c.Accounts = append(c.Accounts, l.account(s))
 	}
@@ -47,7 +48,7 @@ func (l *reader) noAccounts() {
 	}
 	l.problems = append(l.problems, Problem{
 		Message: fmt.Sprintf("no configuration: there is no %s here and no account in the environment.", FileName),
-		Advice: fmt.Sprintf("To start: copy config.example.toml to %s and edit it, or set %s and %s.\n"+
+		Advice: fmt.Sprintf("To start: `dealhouse init URL --key env:NAME` writes %s, or set %s and %s.\n"+
 			"To look around first: `dealhouse demo` needs no configuration.", FileName, envBaseURL, envAPIKey),
 	})
 }

@@ -21,6 +21,9 @@ type Config struct {
 	// Daemon holds the settings of `dealhouse run`.
 	Daemon Daemon
 
+	// Door says where it serves an embedded warehouse to readers.
+	Door Door
+
 	// Lineage says where runs are reported.
 	Lineage Lineage
 

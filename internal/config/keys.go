@@ -12,7 +12,7 @@ import (
 
 // vocabulary has every key, in the order of config.example.toml. A key that differs from table to table has several
 // rows. Nothing changes it.
-var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), lineageKeys(), financeKeys(), retentionKeys(),
+var vocabulary = slices.Concat(warehouseKeys(), daemonKeys(), doorKeys(), lineageKeys(), financeKeys(), retentionKeys(),
 	accountKeys(), paramKeys(), filterParamKeys(), runKeys(), streamKeys(), receiverKeys())
 
 func warehouseKeys() []key {

@@ -57,6 +57,12 @@ func TestProblems(t *testing.T) {
 			[]string{"dealhouse.toml:1:9: invalid TOML: expected newline but got U+003D '='"}},
 		{"twice", "[daemon]\nlisten = \":1\"\nlisten = \":2\"\n", nil,
 			[]string{"dealhouse.toml:3:1: invalid TOML: key listen is already defined"}},
+		{"a door of a server, for everyone", "[warehouse]\ndsn = \"clickhouse://h:9000/d\"\n[door]\nlisten = \":8123\"\n", nil, []string{
+			"dealhouse.toml:4:10: [door] serves an embedded warehouse, and this one is a server: ask it directly",
+			"dealhouse.toml:4:10: [door] lets other machines in with a password only: set user and password, or listen on 127.0.0.1",
+		}},
+		{"a door with half a login", "[door]\nlisten = \"127.0.0.1:8123\"\nuser = \"bi\"\n", nil,
+			[]string{"dealhouse.toml:3:8: user and password go together: one is set and the other is not"}},
 		{"a beginning without filters", "[[account]]\nname = \"a\"\nbase_url = \"https://a.example\"\napi_key = \"k\"\n[account.params]\nupdated_before = \"\"\n" +
 			"[account.streams.transactions]\ninitial_from = 2024-01-01T00:00:00Z\n", nil,
 			[]string{"dealhouse.toml:8:16: initial_from needs the filters updated_after and updated_before, and one of them is empty"}},
@@ -154,7 +160,7 @@ func TestProblems(t *testing.T) {
 func TestNothingConfigured(t *testing.T) {
 	want := []string{
 		"no configuration: there is no dealhouse.toml here and no account in the environment.",
-		"To start: copy config.example.toml to dealhouse.toml and edit it, or set DEALHOUSE_BASE_URL and DEALHOUSE_API_KEY.",
+		"To start: `dealhouse init URL --key env:NAME` writes dealhouse.toml, or set DEALHOUSE_BASE_URL and DEALHOUSE_API_KEY.",
 		"To look around first: `dealhouse demo` needs no configuration.",
 	}
 	if diff := cmp.Diff(want, problems(t, Source{NeedAccounts: true, ReadFile: files{}.read})); diff != "" {

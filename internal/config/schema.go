@@ -16,6 +16,7 @@ type where uint16
 const (
 	inWarehouse where = 1 << iota
 	inDaemon
+	inDoor
 	inFinance
 	inLineage
 	inRetention
@@ -44,6 +45,7 @@ func schema() section {
 	return section{children: []section{
 		{name: "warehouse", in: inWarehouse, doc: docWarehouse},
 		{name: "daemon", in: inDaemon, doc: docDaemon},
+		{name: "door", in: inDoor, own: true, fresh: true, doc: docDoor},
 		{name: "lineage", in: inLineage, own: true, doc: docLineage},
 		{name: "finance", in: inFinance, doc: docFinance},
 		{name: "retention", in: inRetention, doc: docRetention},
@@ -143,6 +145,7 @@ type values struct {
 	daemon    Daemon
 	lineageTo lineageTarget
 	lineage   Lineage
+	door      Door
 	finance   Finance
 	retention Retention
 	account   Account

@@ -44,8 +44,8 @@ type JobOptions struct {
 	Dir            string // of the embedded warehouse
 	WithoutSandbox bool   // the operator wants none
 	Strangers      bool   // other machines are served
-	// Own says that only statements of this program are run, and that links in the folder may lead out of it. The caller
-	// says what is missing of the sandbox.
+	// Own says that statements of this program are run, and that links in the folder may lead out of it. Unless there are
+	// strangers, the caller says what is missing of the sandbox.
 	Own bool
 }
 
@@ -68,7 +68,9 @@ func (l *Launcher) NewJob(ctx context.Context, o JobOptions) (j Job, err error) 
 	}
 	if o.Own {
 		j.Links = linked(j.Place.Dir, tableDepth, []string{j.Place.Dir})[1:]
-		return j, nil
+		if !o.Strangers {
+			return j, nil
+		}
 	}
 	missing := strings.Join(sandbox.Missing(), ", ")
 	switch {

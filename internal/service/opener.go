@@ -17,7 +17,9 @@ type OpenOptions struct {
 	Logger  *slog.Logger       // default: none
 	Metrics *warehouse.Metrics // default: none are kept
 	Limits  chdb.Limits        // of the embedded engine, if others may query it; zero: none
-	FewRows bool               // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
+	// LimitReaders says that only they have the limits, and not what is loaded (chdb.Options).
+	LimitReaders bool
+	FewRows      bool // statements over few rows are cheap in the embedded engine: for tests (chdb.Options)
 	// Patience is how long WhenFree waits for another process to close the warehouse.
 	Patience time.Duration
 	// Downloading is told how much of the embedded engine has been downloaded, if it has to be. It may be nil.
@@ -168,7 +170,8 @@ func (o *Opener) open(ctx context.Context, cfg *config.Config, x warehouse.Optio
 // connect opens the warehouse with the options that are the same for every command, and checks that it answers.
 func (o *Opener) connect(ctx context.Context, cfg *config.Config, x warehouse.Options) (*warehouse.Warehouse, error) {
 	x.DSN, x.Database, x.Logger, x.Metrics = cfg.Warehouse.DSN.Reveal(), cfg.Warehouse.Database, o.options.Logger, o.options.Metrics
-	x.Limits, x.Downloading, x.FewRows = o.options.Limits, o.options.Downloading, o.options.FewRows
+	x.Limits, x.LimitReaders = o.options.Limits, o.options.LimitReaders
+	x.Downloading, x.FewRows = o.options.Downloading, o.options.FewRows
 	x.Claimed, x.Stuck = o.options.Claimed, o.options.Stuck
 	x.Cluster, x.ViewsDatabase = cfg.Warehouse.Cluster, cfg.Warehouse.ViewsDatabase
 	x.TLS = warehouse.TLS{CAFile: cfg.Warehouse.CAFile, CertFile: cfg.Warehouse.CertFile, KeyFile: cfg.Warehouse.KeyFile}

@@ -51,7 +51,7 @@ func (e takenError) Error() string {
 	if e.daemon {
 		who = "a daemon"
 	}
-	return fmt.Sprintf("%s (process %d) has the embedded warehouse open, and this command needs it alone: stop it first; `dealhouse query` and most other commands work while it runs", who, e.pid)
+	return fmt.Sprintf("%s (process %d) has the embedded warehouse open, and this command needs it alone: stop it first; `dealhouse query` and most other commands work while it runs, and a daemon serves BI tools itself: listen in [door]", who, e.pid)
 }
 
 // Unwrap makes it what it is to a caller that waits: a locked warehouse.

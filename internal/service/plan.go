@@ -82,6 +82,7 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"daemon.password", !was.Password.Equal(is.Password)},
 		{"daemon.tls_cert", was.TLSCert != is.TLSCert},
 		{"daemon.tls_key", was.TLSKey != is.TLSKey},
+		{"[door]", !sameDoor(p.first.Door, cfg.Door)},
 		{"daemon.pprof", was.Pprof != is.Pprof},
 	} {
 		if setting.changed {
@@ -89,6 +90,12 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 				setting.name)
 		}
 	}
+}
+
+func sameDoor(a, b config.Door) bool {
+	same := a.Password.Equal(b.Password)
+	a.Password, b.Password = config.Secret{}, config.Secret{}
+	return same && a == b
 }
 
 // sameLineage reports whether runs are reported to the same receiver.

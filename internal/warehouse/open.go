@@ -48,7 +48,7 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	if p.guest = o.Guest; p.guest != nil {
 		p.guest.Name = w.owner.String()
 	} else if dir, embedded := strings.CutPrefix(o.DSN, EmbeddedScheme); embedded {
-		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits,
+		engine, err := chdb.Open(ctx, chdb.Options{Dir: dir, Logger: o.Logger, Limits: o.Limits, LimitReaders: o.LimitReaders,
 			Downloading: o.Downloading, Shards: len(o.Shards), Restoring: o.Restoring, FewRows: o.FewRows,
 			Claimed: o.Claimed, Stuck: o.Stuck})
 		if err != nil {

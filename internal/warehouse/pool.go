@@ -240,6 +240,8 @@ type Options struct {
 	Backoff time.Duration
 	// Limits bound what queries of the embedded engine may take. A server has its own.
 	Limits chdb.Limits
+	// LimitReaders says that the limits are for read-only queries alone.
+	LimitReaders bool
 	// Guest, if set, connects to the process that has the embedded engine of DSN open. The engine is then
 	// not opened here.
 	Guest *chdb.Guest
