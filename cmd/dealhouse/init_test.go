@@ -5,7 +5,9 @@ package main
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,9 +61,9 @@ func (b *bench) comparePlain(t *testing.T, s *catalog.Stream) {
 // TestInitLoadsTheTruth goes from an address and a key to the rows, whatever the API is like.
 func TestInitLoadsTheTruth(t *testing.T) {
 	enginetest.Long(t)
-	worlds := 2
-	if enginetest.Wide() {
-		worlds = 40
+	worlds := enginetest.Worlds(2, 40)
+	if n, err := strconv.Atoi(os.Getenv("PROBE_WORLDS")); err == nil {
+		worlds = n
 	}
 	engineHere(t)
 	for i := range worlds {

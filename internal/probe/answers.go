@@ -1,19 +1,15 @@
 package probe
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/decode"
 )
 
 // clockSeen is the clock of the API, by the Date of the answer that took the shortest time.
@@ -71,7 +67,7 @@ func (p *prober) findZone() {
 		if json.Unmarshal(r[version], &text) != nil || len(text) < len("2006-01-02T15:04:05") {
 			continue
 		}
-		if rest := text[len("2006-01-02"):]; strings.ContainsAny(rest, "Zz+-") {
+		if zoned(text) {
 			with++
 		} else {
 			without++
@@ -152,47 +148,4 @@ func (p *prober) anyStream() (*catalog.Stream, look) {
 		}
 	}
 	return nil, look{} // ask goes on only with a stream that can be read
-}
-
-// findFields compares the records with what the interface says of them.
-func (p *prober) findFields() {
-	const question = "which fields differ from the interface"
-	var all []string
-	records := 0
-	for _, s := range catalog.All() {
-		l, read := p.first[s.Name]
-		if !read {
-			continue
-		}
-		records += l.rows.Records
-		for _, name := range slices.Sorted(maps.Keys(l.rows.Unknown)) {
-			all = append(all, fmt.Sprintf("%s.%s is not in it", s.Name, name))
-		}
-		all = append(all, misfits(s, l.rows)...)
-	}
-	if len(all) == 0 {
-		p.found(question, "none", Likely, "%d records of the first pages", records)
-		return
-	}
-	const most = 20
-	answer := strings.Join(all[:min(most, len(all))], "; ")
-	if len(all) > most {
-		answer += fmt.Sprintf("; and %d more", len(all)-most)
-	}
-	p.found(question, answer, Sure, "%d records of the first pages; fields that are not in it are kept in _extra, values that do not fit in rejected_records", records)
-}
-
-// misfits are the fields with values that cannot be loaded as they are.
-func misfits(s *catalog.Stream, rows *decode.Batch) (all []string) {
-	type kind struct{ field, reason string }
-	count := map[kind]int{}
-	for _, r := range rows.Rejects {
-		count[kind{r.Field, r.Reason}]++
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(count), func(a, b kind) int {
-		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.reason, b.reason))
-	}) {
-		all = append(all, fmt.Sprintf("%s.%s: %s in %d of %d", s.Name, k.field, k.reason, count[k], rows.Records))
-	}
-	return all
 }

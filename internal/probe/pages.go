@@ -143,8 +143,15 @@ const (
 
 // findOrder looks at the records that were read, in the order in which they came.
 func (p *prober) findOrder() {
-	const question = "how transactions are ordered"
-	s := catalog.Transactions()
+	for _, s := range catalog.All() {
+		if s.Paging == catalog.CursorPages {
+			p.findOrderOf(s)
+		}
+	}
+}
+
+func (p *prober) findOrderOf(s *catalog.Stream) {
+	question := "how " + s.Name + " are ordered"
 	first, read := p.first[s.Name]
 	if !read {
 		p.unknown(question, "they cannot be read")
@@ -152,7 +159,7 @@ func (p *prober) findOrder() {
 	}
 	keys, times := p.inOrder(first)
 	one := orderOf(keys, times)
-	if p.second.some() {
+	if s.NamesPayouts() && p.second.some() {
 		k, t := p.inOrder(p.second)
 		keys, times = append(keys, k...), append(times, t...)
 	}

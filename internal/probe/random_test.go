@@ -163,10 +163,12 @@ func (d drawn) judge(url string, r *Report) (wrong []string) {
 		limits = append(limits, fmt.Sprintf("%d or more", n))
 	}
 	is("how large a page can be", limits...)
-	is("how transactions are ordered", map[apisim.Order]string{
-		apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt, the oldest first",
-		apisim.ByUpdatedDesc: "by updatedAt, the newest first",
-	}[s.Order], map[bool]string{true: "neither by id nor by updatedAt"}[s.Order == apisim.Shuffled || s.Order == apisim.Drifting])
+	for _, list := range []string{"promotions", "coupons", "cashback_offers", "transactions"} {
+		is("how "+list+" are ordered", map[apisim.Order]string{
+			apisim.ByID: "by id", apisim.ByUpdatedAsc: "by updatedAt, the oldest first",
+			apisim.ByUpdatedDesc: "by updatedAt, the newest first",
+		}[s.Order], map[bool]string{true: "neither by id nor by updatedAt"}[s.Order == apisim.Shuffled || s.Order == apisim.Drifting])
+	}
 	yes("can a cursor be used again", true)
 	yes("do payouts need a key of their own", s.PayoutsKeyRequired)
 	zone := "all have one"
@@ -180,9 +182,12 @@ func (d drawn) judge(url string, r *Report) (wrong []string) {
 		switch {
 		case f.Question == "is its clock right" && f.Confidence != Unknown && !d.clockIs(f.Answer):
 			wrong = append(wrong, "the clock: "+f.Answer)
-		case f.Question == "which fields differ from the interface" && strings.Contains(f.Answer, "x_labels") != s.ExtraFields &&
+		case f.Question == askFields && strings.Contains(f.Answer, "x_labels") != s.ExtraFields &&
 			f.Answer != "none":
 			wrong = append(wrong, "fields: "+f.Answer)
+		case f.Question == askWritten && strings.Contains(f.Answer, "without a zone") != (s.Timestamps == apisim.TimeNoZone) &&
+			f.Answer != "none":
+			wrong = append(wrong, "forms: "+f.Answer)
 		case strings.Contains(f.Answer+f.Evidence, "the-full-key"), strings.Contains(f.Answer+f.Evidence, "the-payouts-key"):
 			wrong = append(wrong, "the key is shown")
 		}
