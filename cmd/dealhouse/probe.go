@@ -3,7 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,18 +20,23 @@ const probeLong = `Asks the API of each account what it does: under which addres
 filter by date and what these compare, how pages follow each other, how lists are ordered, whether the
 clock is right, and what else differs from the interface. It changes nothing, here or there.
 
+--keep is for a schedule, such as once a week: it keeps the answers in the warehouse, and compares them with those of
+the last time. What has changed is told, is in the view quality_checks as api_unchanged, and ends with exit code 1.
+
 Each answer comes with what it rests on and how far it can be relied on: sure, likely or unknown. Where the
 configuration says something else, that is told at the end.
 
 It makes at most %d GET requests an account, %d a second, and ends at the first answer that asks to slow down.`
 
 const probeExample = `  dealhouse probe
+  dealhouse probe --keep                                     once a week
   dealhouse probe --account acme --output json | jq '.[] | select(.confidence == "unknown")'`
 
 // probeCommand is what its flags say.
 type probeCommand struct {
 	account string
 	most    int
+	keep    bool
 	format  *choice[term.Format]
 }
 
@@ -43,6 +52,7 @@ func newProbe(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.account, "account", "", "only this `account`")
 	mostFlag(cmd, &c.most)
+	cmd.Flags().BoolVar(&c.keep, "keep", false, "keep the answers in the warehouse, and fail if the API does something else than the last time")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd
@@ -67,13 +77,14 @@ func (c probeCommand) run(ctx context.Context, a *app) error {
 	}
 	var rows [][]any
 	var failed error
+	found := map[string]map[string]string{}
 	for _, account := range accounts {
 		report, err := a.probe(ctx, account, c.most)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, findingRows(account.Name, report)...)
-		failed = cmp.Or(failed, report.Err)
+		failed, found[account.Name] = cmp.Or(failed, report.Err), report.Behaviour()
 		for _, d := range report.Differences(configured(account.Params)) {
 			a.log.Warn("the configuration differs from what was found", "account", account.Name,
 				"setting", "account.params."+d.Key, "configured", d.Configured, "found", d.Found)
@@ -83,7 +94,33 @@ func (c probeCommand) run(ctx context.Context, a *app) error {
 	if err := term.Print(c.format.value, a.stdout, append(columns, findingColumns(a)...), rows); err != nil {
 		return err
 	}
-	return failed
+	if failed != nil || !c.keep {
+		return failed
+	}
+	return keepFound(ctx, a, cfg, found)
+}
+
+// keepFound keeps the answers by account. What has changed since the last time is an error.
+func keepFound(ctx context.Context, a *app, cfg *config.Config, found map[string]map[string]string) (err error) {
+	w, err := a.opener().WhenFree(ctx, cfg, a.opener().ExistingToLoad)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	var all []string
+	for _, account := range slices.Sorted(maps.Keys(found)) {
+		changed, err := w.KeepBehaviour(ctx, account, found[account])
+		if err != nil {
+			return orOldSchema(err)
+		}
+		for _, what := range changed {
+			all = append(all, "account "+account+": "+what)
+		}
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("the API does something else than the last time: %s", strings.Join(all, "; "))
+	}
+	return nil
 }
 
 func configured(p config.Params) probe.Settings {

@@ -71,8 +71,29 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: %q instead of %q", question, seen[question], want)
 		}
 	}
+	b.kept(t)
 	b.call(t, "probe", "--account", "nobody").want(t, 2, `no account "nobody"`)
 	b.call(t, "probe", "--account", "acme", "--max-requests", "5").want(t, 0, "there may be no more")
+}
+
+// kept keeps what was found, and then lets the API do something else.
+func (b *bench) kept(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		return // it takes an engine
+	}
+	defer engineTurn(t)()
+	b.migrated(t)
+	defer hold(t, b.dir)()
+	b.call(t, "probe", "--keep", "--account", "acme").want(t, 0)
+	b.call(t, "probe", "--keep", "--account", "acme").want(t, 0)
+	b.call(t, "query", "SELECT ok FROM quality_checks WHERE check = 'api_unchanged' ORDER BY checked_at", "-o", "csv").shows(t, "true\ntrue\n")
+	if err := b.sim.Update(func(s *apisim.Settings) { s.Order, s.Timestamps = apisim.ByUpdatedDesc, apisim.TimeNoZone }); err != nil {
+		t.Fatal(err)
+	}
+	b.call(t, "probe", "--keep", "--account", "acme").want(t, 1, "the newest first, and before by id", "transactions.updatedAt: a time without a zone")
+	b.call(t, "query", "SELECT detail FROM quality_checks WHERE check = 'api_unchanged' AND NOT ok", "-o", "csv").shows(t, "by id")
+	b.call(t, "probe", "--keep", "--account", "acme").want(t, 0)
 }
 
 // TestProbeHostile asks services that lie, loop and stall: it ends, with what it knows, and says why there is no more.

@@ -32,8 +32,11 @@ func (c *clockSeen) note(page *dealapi.Page) {
 	c.known, c.error, c.skew = true, wrong, page.ServerTime.Add(wrong).Sub(page.SentAt)
 }
 
+// askClock is the question about the clock.
+const askClock = "is its clock right"
+
 func (p *prober) findClock() {
-	const question = "is its clock right"
+	const question = askClock
 	c := p.clock
 	switch {
 	case !c.known:

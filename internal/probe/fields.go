@@ -17,6 +17,18 @@ const (
 	askWritten = "which values are written in another way than the interface shows"
 )
 
+// Behaviour is what was found out, by question, as far as it stays the same while the API does: no clock, no counts.
+func (r *Report) Behaviour() map[string]string {
+	all := map[string]string{}
+	for _, f := range r.Findings {
+		volatile := f.Question == askClock || f.Question == askAgain || f.Question == askWalks || strings.HasSuffix(f.Answer, " or more")
+		if f.Confidence != Unknown && !volatile {
+			all[f.Question] = f.Answer
+		}
+	}
+	return all
+}
+
 // findFields compares the records with what the interface says of them.
 func (p *prober) findFields() {
 	var fields, forms []string
@@ -56,14 +68,11 @@ func (p *prober) several(question string, all []string, evidence string) {
 
 // misfits are the fields with values that cannot be loaded as they are.
 func misfits(s *catalog.Stream, rows *decode.Batch) (all []string) {
-	count := map[string]int{}
+	seen := map[string]bool{}
 	for _, r := range rows.Rejects {
-		count[fmt.Sprintf("%s.%s: %s", s.Name, r.Field, r.Reason)]++
+		seen[fmt.Sprintf("%s.%s: %s", s.Name, r.Field, r.Reason)] = true
 	}
-	for _, what := range slices.Sorted(maps.Keys(count)) {
-		all = append(all, fmt.Sprintf("%s in %d of %d", what, count[what], rows.Records))
-	}
-	return all
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // otherForms are the fields whose values are of another type of JSON than the interface shows, or times without a zone.
@@ -73,15 +82,13 @@ func otherForms(s *catalog.Stream, data []byte) (all []string) {
 		return nil // misfits tells of them
 	}
 	for _, f := range s.Fields {
-		count := map[string]int{}
+		seen := map[string]bool{}
 		for _, r := range records {
 			if form := otherForm(f, r[f.JSON]); form != "" {
-				count[form]++
+				seen[fmt.Sprintf("%s.%s: %s", s.Name, f.JSON, form)] = true
 			}
 		}
-		for _, form := range slices.Sorted(maps.Keys(count)) {
-			all = append(all, fmt.Sprintf("%s.%s: %s in %d of %d", s.Name, f.JSON, form, count[form], len(records)))
-		}
+		all = append(all, slices.Sorted(maps.Keys(seen))...)
 	}
 	return all
 }

@@ -22,6 +22,8 @@ var (
 const (
 	askCursor = "which parameter takes the cursor"
 	askPage   = "which parameter takes nextPage"
+	askAgain  = "can a cursor be used again"
+	askWalks  = "does a second walk give the same cursors"
 )
 
 // findCursor looks for the parameter that takes the cursor. The transactions are asked if they have a second page,
@@ -203,7 +205,7 @@ func (p *prober) inOrder(l look) (keys []string, times []int64) {
 
 // findReuse looks at the pages that were asked for twice.
 func (p *prober) findReuse() {
-	const again, walks = "can a cursor be used again", "does a second walk give the same cursors"
+	const again, walks = askAgain, askWalks
 	w := p.walk
 	if !w.second.some() {
 		p.unknown(again, "transactions have one page, or the second is not found")

@@ -340,6 +340,7 @@ func ofAll() []statement {
 	for _, t := range []struct{ newest, from string }{
 		{newestVersion, "sync_state_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("asked_at"), "reference_misses_log WHERE account = {account:String} AND stream = {stream:String}"},
+		{newestTime("checked_at"), "quality_checks_log WHERE account = {account:String} AND stream = {stream:String}"},
 		{newestTime("applied_at"), "schema_migrations_log"},
 	} {
 		table, _, _ := strings.Cut(t.from, " ")

@@ -77,8 +77,13 @@ func (q *quality) save(ctx context.Context) error {
 	if len(q.checks) == 0 {
 		return nil
 	}
-	err := insertEach(ctx, q.w.pool, "quality_checks_log", checkColumns, q.checks, func(c Check) []any {
-		return []any{c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, q.next}
+	return q.w.pool.saveChecks(ctx, q.checks, q.next)
+}
+
+// saveChecks records checks that were made at a time.
+func (p *pool) saveChecks(ctx context.Context, checks []Check, at time.Time) error {
+	err := insertEach(ctx, p, "quality_checks_log", checkColumns, checks, func(c Check) []any {
+		return []any{c.Account, c.Stream, c.RunID, c.Name, c.OK, c.Found, c.Expected, c.Detail, at}
 	})
 	if err != nil {
 		return fmt.Errorf("writing to quality_checks: %w", err)
@@ -284,13 +289,13 @@ const selectLatestChecks = `SELECT account, stream, check, max(checked_at), argM
 FROM quality_checks_log GROUP BY account, stream, check ORDER BY account, stream, holds, check`
 
 // selectChecksBefore returns, in one row: the warehouse's time, when a check of the stream was last made and when its
-// rows were last counted, all in microseconds; how many checks fail; what is known of the fields.
+// rows were last counted, all in microseconds; how many checks of runs fail; what is known of the fields.
 var selectChecksBefore = sql(`SELECT toUnixTimestamp64Micro(now64(6)), toUInt64($newest),
     toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = $rows), 0)),
-    countIf(NOT holds), ($presence)
+    countIf(NOT holds AND check != $asked), ($presence)
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds
     FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check)`,
-	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "presence": selectPresence})
+	parts{"newest": newestTime("checked_at"), "rows": quote(CheckRowsMatch), "asked": quote(CheckBehaviour), "presence": selectPresence})
 
 // ofRun is the condition for the rows that the run has written. A backfill is several runs, so their time is compared.
 const ofRun = `account = {account:String} AND synced_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS sync_state_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), live (how many rows readers see), derived, checkpoint, lease, intent:<run> or backfill:<range>',
+    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), live (how many rows readers see), derived, behaviour (what a probe found the API to do), checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
     version UInt64 COMMENT 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back',
     updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'

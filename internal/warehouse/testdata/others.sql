@@ -113,6 +113,9 @@ INSERT INTO sync_runs_log (account, stream, run_id, mode, started_at, finished_a
 -- pool.recordAction
 INSERT INTO operator_actions_log (action_id, at, actor, via, action, account, stream, run_id, deletes, reason, key, request, version);
 
+-- pool.saveChecks
+INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);
+
 -- pool.timeAfter
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(at), 6, 'UTC')))) FROM payout_acknowledgements_log WHERE account = {account:String};
 
@@ -135,6 +138,3 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_runs_l
 SELECT count(), ifNull(any(payout_id), 0)
 FROM transactions
 WHERE account = {account:String} AND payout_id IN (7) AND synced_at < fromUnixTimestamp64Milli({loaded:Int64}, 'UTC');
-
--- quality.save
-INSERT INTO quality_checks_log (account, stream, run_id, check, ok, found, expected, detail, checked_at);

@@ -397,7 +397,7 @@ COMMENT 'How many rows each stream has, by account: the count of transactions wi
 -- selectChecksBefore
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))),
     toInt64(ifNull(maxIf(toUnixTimestamp64Micro(toDateTime64(checked_at, 6, 'UTC')), check = 'rows_match'), 0)),
-    countIf(NOT holds), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
+    countIf(NOT holds AND check != 'api_unchanged'), (SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_since), 0)))
     FROM field_presence_log FINAL WHERE account = {account:String} AND stream = {stream:String})
 FROM (SELECT check, max(checked_at) AS checked_at, argMax(ok, quality_checks_log.checked_at) AS holds
     FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String} GROUP BY check);
@@ -821,6 +821,9 @@ SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(max(version)) FROM sync_state_
 
 -- selectTimeAfter reference_misses_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(asked_at), 6, 'UTC')))) FROM reference_misses_log WHERE account = {account:String} AND stream = {stream:String};
+
+-- selectTimeAfter quality_checks_log
+SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(checked_at), 6, 'UTC')))) FROM quality_checks_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectTimeAfter schema_migrations_log
 SELECT toUnixTimestamp64Micro(now64(6)), toUInt64(greatest(0, toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6, 'UTC')))) FROM schema_migrations_log;
