@@ -3,11 +3,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,4 +99,92 @@ func TestInitLoadsTheTruth(t *testing.T) {
 			b.comparePlain(t, catalog.Transactions())
 		})
 	}
+}
+
+// TestInitOfAnotherService has an API that shares no code with the simulator: what a reader of the interface would
+// write in an evening.
+func TestInitOfAnotherService(t *testing.T) {
+	enginetest.Long(t)
+	engineHere(t)
+	const sales = 37
+	envelope := "nextCursor"
+	at := func(i int) time.Time { return time.Date(2026, 5, 1, 8, 0, i*7, 0, time.UTC) }
+	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	served := map[string]func(url.Values) any{
+		"/v1/deals/promotions": func(url.Values) any {
+			return map[string]any{"data": []any{map[string]any{"id": id(900), "title": "Ten off", "updatedAt": at(1)}}}
+		},
+		"/v1/deals/transactions": func(q url.Values) any {
+			from, to := 0, sales
+			if text := q.Get("modifiedSince"); text != "" {
+				since, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					return nil
+				}
+				for from < sales && at(from).Before(since) {
+					from++
+				}
+			}
+			if text := q.Get("modifiedBefore"); text != "" {
+				before, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					return nil
+				}
+				for to > 0 && !at(to-1).Before(before) {
+					to--
+				}
+			}
+			begin, _ := strconv.Atoi(q.Get("cursor"))
+			begin = max(begin, from)
+			rows := []any{}
+			end := begin
+			for ; end < to && end < begin+10; end++ {
+				rows = append(rows, map[string]any{"id": id(end), "updatedAt": at(end), "soldAt": at(end).Add(-time.Hour),
+					"cashback": json.Number("1.25"), "currencyCode": "EUR", "status": "PENDING"})
+			}
+			if end < to {
+				return map[string]any{"data": rows, envelope: strconv.Itoa(end)}
+			}
+			return map[string]any{"data": rows}
+		},
+		"/v1/deals/payouts": func(url.Values) any { return []any{} },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list, known := served[r.URL.Path]
+		switch {
+		case r.Header.Get("Authorization") != "Bearer the-key":
+			w.WriteHeader(http.StatusUnauthorized)
+		case !known:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			answer := list(r.URL.Query())
+			if answer == nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	b := &bench{url: server.URL, dir: filepath.Join(dir, "data"), config: filepath.Join(dir, "dealhouse.toml"), env: []string{"THE_KEY=the-key"}}
+	b.migrated(t)
+	defer hold(t, b.dir)()
+	call(t, b.env, "init", b.url, "--key", "env:THE_KEY", "--config", filepath.Join(dir, "other.toml")).shows(t,
+		"transactions say that they are not whole in words that dealhouse does not know", `"nextCursor": "10"`)
+	envelope = "cursor" // as the interface has it
+	b.call(t, "init", b.url+"/v1/deals/transactions", "--key", "env:THE_KEY", "--account", "acme", "--warehouse", "embedded:"+b.dir).want(t, 0, "written")
+	text, err := os.ReadFile(b.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`updated_after = "modifiedSince"`, `updated_before = "modifiedBefore"`, "[account.streams.coupons]",
+		"does the first filter take a row of exactly its time: yes", "does the second filter take a row of exactly its time: no"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+	b.call(t, "sync").want(t, 0)
+	b.call(t, "query", "SELECT count(), sum(cashback), uniqExact(id) FROM transactions", "-o", "csv").shows(t, "37,46.2500,37")
 }

@@ -20,8 +20,9 @@ const probeLong = `Asks the API of each account what it does: under which addres
 filter by date and what these compare, how pages follow each other, how lists are ordered, whether the
 clock is right, and what else differs from the interface. It changes nothing, here or there.
 
---keep is for a schedule, such as once a week: it keeps the answers in the warehouse, and compares them with those of
-the last time. What has changed is told, is in the view quality_checks as api_unchanged, and ends with exit code 1.
+--keep is for a schedule, such as once a week: it keeps the answers in the warehouse, and compares them with
+those of the last time. What has changed is told, is in the view quality_checks as api_unchanged, and ends
+with exit code 1.
 
 Each answer comes with what it rests on and how far it can be relied on: sure, likely or unknown. Where the
 configuration says something else, that is told at the end.

@@ -26,6 +26,30 @@ const (
 	askWalks  = "does a second walk give the same cursors"
 )
 
+// findEnvelope looks at how lists say that they go on: each by its own word, and none that says so in other words.
+func (p *prober) findEnvelope() {
+	const question = "how a list says that it goes on"
+	goes := ""
+	for _, s := range catalog.All() {
+		l, read := p.first[s.Name]
+		if !read {
+			continue
+		}
+		if l.page.Doubt != "" {
+			p.unknown(question, "%s say that they are not whole in words that dealhouse does not know, and so will their runs: %.200s", s.Name, l.page.Doubt)
+			return
+		}
+		if goes == "" && s.Paging == catalog.CursorPages && l.page.Next != "" {
+			goes = s.Name
+		}
+	}
+	if goes == "" {
+		p.unknown(question, "no list has a second page")
+		return
+	}
+	p.found(question, "cursor, beside data", Sure, "the first page of %s has one", goes)
+}
+
 // findCursor looks for the parameter that takes the cursor. The transactions are asked if they have a second page,
 // because later questions need it.
 func (p *prober) findCursor(ctx context.Context) {

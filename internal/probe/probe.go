@@ -173,6 +173,7 @@ func (p *prober) ask(ctx context.Context) {
 		return
 	}
 	p.o.Asking("how the next page is asked for")
+	p.findEnvelope()
 	p.findCursor(ctx)
 	p.findPage(ctx)
 	p.o.Asking("which parameters filter by date")

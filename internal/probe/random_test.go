@@ -151,6 +151,7 @@ func (d drawn) judge(url string, r *Report) (wrong []string) {
 	is(askForms, "UTC with Z; an offset; no zone, as UTC")
 	yes(askSurvival, !s.Dates.NotAfterCursor)
 	is("which parameter takes the cursor", "cursor")
+	is("how a list says that it goes on", "cursor, beside data")
 	page := s.Params.Page
 	if s.NextPage == apisim.NextURL {
 		page = "none: it is an address"

@@ -24,7 +24,7 @@ const stateBehaviour = "behaviour"
 // as it is known. The check CheckBehaviour of the transactions has the outcome.
 func (w *Warehouse) KeepBehaviour(ctx context.Context, account string, found map[string]string) (changed []string, err error) {
 	stream := catalog.Transactions().Name
-	stored, err := w.pool.state(ctx, account, stream, stateBehaviour)
+	stored, err := w.state(ctx, account, stream, stateBehaviour)
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +52,16 @@ func (w *Warehouse) KeepBehaviour(ctx context.Context, account string, found map
 	// The check is written first: if this is broken off between the two, the next time says it again.
 	check := Check{Account: account, Stream: stream, RunID: uuid.New(), Name: CheckBehaviour, OK: len(changed) == 0,
 		Found: uint64(len(changed)), Detail: detail}
-	_, at, err := w.pool.timeAfter(ctx, newestTime("checked_at"),
+	_, at, err := w.timeAfter(ctx, newestTime("checked_at"),
 		"quality_checks_log WHERE account = {account:String} AND stream = {stream:String}",
 		named("account", account), named("stream", stream))
 	if err != nil {
 		return nil, err
 	}
-	if err := w.pool.saveChecks(ctx, []Check{check}, at); err != nil {
+	if err := w.saveChecks(ctx, []Check{check}, at); err != nil {
 		return nil, err
 	}
-	return changed, w.pool.saveStates(ctx, account, stream, stateRow{name: stateBehaviour, value: string(value)})
+	return changed, w.saveStates(ctx, account, stream, stateRow{name: stateBehaviour, value: string(value)})
 }
 
 // news tells whether an answer has a part that the one before did not have.

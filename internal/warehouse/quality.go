@@ -77,7 +77,7 @@ func (q *quality) save(ctx context.Context) error {
 	if len(q.checks) == 0 {
 		return nil
 	}
-	return q.w.pool.saveChecks(ctx, q.checks, q.next)
+	return q.w.saveChecks(ctx, q.checks, q.next)
 }
 
 // saveChecks records checks that were made at a time.
