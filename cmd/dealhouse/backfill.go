@@ -15,8 +15,8 @@ import (
 )
 
 const backfillLong = `Loads the transactions that were updated within a range of time: from --from up to, but not including, --to.
-The range is split into windows, which are read in parallel within the account's rate limit. Nothing is
-deleted. Loading the same range again changes nothing, and the next sync continues from its own watermark.
+The range is split into windows, which are read in parallel within the account's rate limit: wide ones where
+there are few, narrow ones where there are many. Nothing is deleted. Loading the same range again changes nothing, and the next sync continues from its own watermark.
 
 You can stop it at any time. The same command, with the same range and window, continues with the windows
 that are left. Once it has finished, the same command reads the whole range again. A sync of the same
@@ -34,11 +34,14 @@ const backfillExample = `  dealhouse backfill transactions --from 2024-01-01 --t
 
 var backfillStream = catalog.Transactions().Name
 
+// autoWindow is the width of windows that fit what they hold.
+const autoWindow = "auto"
+
 // backfillCommand holds the values of the flags.
 type backfillCommand struct {
 	accounts []string
 	from, to string
-	window   time.Duration
+	window   string
 	parallel int
 	format   *choice[term.Format]
 }
@@ -64,8 +67,8 @@ func newBackfill(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.from, "from", "", "start of the range: the `time` of the oldest update to load")
 	flags.StringVar(&c.to, "to", "", "end of the range: load updates before this `time`")
-	flags.DurationVar(&c.window, "window", syncer.DefaultWindow,
-		fmt.Sprintf("width of a window, at least %s", syncer.MinWindow))
+	flags.StringVar(&c.window, "window", autoWindow,
+		fmt.Sprintf("`width` of a window, at least %s; auto: as wide as fits what it holds", syncer.MinWindow))
 	flags.IntVar(&c.parallel, "parallel", syncer.DefaultParallel,
 		fmt.Sprintf("how many windows of an account to read in parallel, up to %d", syncer.MaxParallel))
 	flags.StringSliceVar(&c.accounts, "account", nil, "only this `account`; repeatable")
@@ -76,7 +79,14 @@ func newBackfill(a *app) *cobra.Command {
 
 // asked returns the range that the flags name.
 func (c backfillCommand) asked() (syncer.Range, error) {
-	asked := syncer.Range{Window: c.window, Parallel: c.parallel}
+	asked := syncer.Range{Parallel: c.parallel}
+	if c.window != autoWindow {
+		width, err := time.ParseDuration(c.window)
+		if err != nil || width == 0 {
+			return asked, usagef("--window: %q: want auto, or a duration above 0 such as 15m or 24h", c.window)
+		}
+		asked.Window = width
+	}
 	for _, flag := range []struct {
 		name, text string
 		to         *time.Time
@@ -90,8 +100,8 @@ func (c backfillCommand) asked() (syncer.Range, error) {
 		}
 		*flag.to = at
 	}
-	if c.window == 0 || c.parallel == 0 { // the range would take the zero value for its default
-		return asked, usagef("--window and --parallel must be more than 0")
+	if c.parallel == 0 { // the range would take the zero value for its default
+		return asked, usagef("--parallel must be more than 0")
 	}
 	if err := asked.Validate(); err != nil {
 		return asked, usageError{err}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"dealhouse/internal/catalog"
@@ -92,13 +91,13 @@ func (b *backfill) readWindows(ctx context.Context) (err error) {
 	ctx, span := telemetry.Start(ctx, "read windows")
 	defer func() { span.End(err) }()
 	tasks := b.left()
-	err = b.readTasks(ctx, tasks, len(tasks) > 1)
+	err = b.readTasks(ctx, newPlan(tasks, b.parallel, b.join), len(tasks) > 1)
 	unfiltered := errors.Is(err, errUnfiltered)
 	if unfiltered {
 		b.session.log.Warn("the service sends rows outside the requested time range: reading the rest as one list",
 			"windows", len(b.windows)-b.state.Done.count())
 		b.gaps = nil
-		err = b.readTasks(ctx, joined(b.left()), false)
+		err = b.readTasks(ctx, newPlan(joined(b.left()), 1, false), false)
 	}
 	b.session.metrics.saw(b.session.run, b.publisher.seen)
 	b.notice(b.publisher.seen, unfiltered)
@@ -124,12 +123,6 @@ func (b *backfill) fail(ctx context.Context, cause error) error {
 	return s.warehouse.SaveRun(ctx, row)
 }
 
-// task is what one chain reads: a window, with the numbers of the windows that it replaces.
-type task struct {
-	window
-	numbers []int
-}
-
 func (b *backfill) left() []task {
 	var all []task
 	for i, w := range b.windows {
@@ -140,21 +133,9 @@ func (b *backfill) left() []task {
 	return all
 }
 
-// joined merges the tasks into one.
-func joined(all []task) []task {
-	if len(all) == 0 {
-		return nil
-	}
-	one := task{window: window{all[0].from, all[len(all)-1].to}}
-	for _, t := range all {
-		one.numbers = append(one.numbers, t.numbers...)
-	}
-	return []task{one}
-}
-
-// readTasks reads the tasks side by side and publishes what is complete, even if a signal or a failing window ends it
+// readTasks reads the tasks of a plan side by side and publishes what is complete, even if a signal or a failing window ends it
 // early. strict windows end with errUnfiltered if the service does not respect their range.
-func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) error {
+func (b *backfill) readTasks(ctx context.Context, tasks *plan, strict bool) error {
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	defer cancelCause(nil)
 	cancel := func(err error) { cancelCause(&partError{err}) }
@@ -166,16 +147,15 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 	publisher.Go(func() {
 		publishing = b.publisher.publishAll(lasting, h, cancel)
 	})
-	var next atomic.Int64
-	errs := make([]error, min(b.parallel, len(tasks)))
+	errs := make([]error, min(b.parallel, len(tasks.left)))
 	for i := range errs {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(tasks) {
+				t, more := tasks.next()
+				if !more {
 					return
 				}
-				if err := Contain(func() error { return b.readWindow(lasting, ctx, tasks[n], strict, h) }); err != nil {
+				if err := Contain(func() error { return b.readWindow(lasting, ctx, t, strict, h, tasks) }); err != nil {
 					errs[i] = err
 					cancel(err)
 					return
@@ -205,7 +185,7 @@ func (b *backfill) readTasks(ctx context.Context, tasks []task, strict bool) err
 const windowBytes = 16 << 20
 
 // readWindow reads a window to its end and hands it to the publisher. fetching ends before ctx does.
-func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool, h *handover) error {
+func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool, h *handover, tasks *plan) error {
 	u, err := b.newBundle()
 	if err != nil {
 		return err
@@ -225,7 +205,8 @@ func (b *backfill) readWindow(ctx, fetching context.Context, t task, strict bool
 	case err != nil:
 		return err
 	}
-	u.windows, u.seen = t.numbers, s
+	tasks.learn(t, r.record.Totals.Pages)
+	u.windows, u.tasks, u.seen = t.numbers, 1, s
 	if s.early > 0 {
 		s.gap = cmp.Or(s.gap, "the answers are older than what the service's clock has shown: see what the next sync says of it")
 	}
@@ -286,7 +267,7 @@ func askedBackfill(ctx context.Context, s *session, asked Range) (*backfill, err
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{session: s, name: name, parallel: asked.Parallel, watermark: watermark}
+	b := &backfill{session: s, name: name, parallel: asked.Parallel, watermark: watermark, join: asked.join}
 	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: asked.From, To: asked.To,
 		Window: asked.Window.String()}
 	if err := b.plan(ctx, stored, fresh); err != nil {
@@ -309,7 +290,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 		return nil, err
 	}
 	origin := s.job.Client.Identity()
-	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: DefaultWindow.String()}
+	fresh := progressState{BegunAt: s.run.StartedAt, Origin: origin, From: from, Window: cellOf(from, s.run.StartedAt).String()}
 	if stored == nil || !stored.From.Equal(from) || !stored.isOf(origin) {
 		// There is no state, or a setting has changed since: then the windows that are done are not enough.
 		server, more := l.probe(ctx, window{from: from}.after())
@@ -324,7 +305,7 @@ func (l *list) initialBackfill(ctx context.Context) (*backfill, error) {
 			stored = nil
 		}
 	}
-	b := &backfill{session: s, name: initialBackfill, parallel: DefaultParallel}
+	b := &backfill{session: s, name: initialBackfill, parallel: DefaultParallel, join: true}
 	if err := b.plan(ctx, stored, fresh); err != nil {
 		return nil, err
 	}

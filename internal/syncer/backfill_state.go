@@ -94,9 +94,10 @@ func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	return u, u.begin(ctx)
 }
 
-// Small windows are published together, once they have publishRows rows or publishEvery has passed.
+// Small windows are published together, once they have publishRows rows or publishEvery has passed: what is staged need
+// not be read again, so few publications cost nothing but the wait for what is read.
 const (
-	publishRows  = 50_000
+	publishRows  = 200_000
 	publishEvery = 30 * time.Second
 )
 

@@ -67,7 +67,7 @@ func TestBackfillRange(t *testing.T) {
 			}
 		}
 	}
-	asked := Range{From: from, To: from.AddDate(0, 0, 10)}
+	asked := Range{From: from, To: from.AddDate(0, 0, 10), Window: 24 * time.Hour}
 	job := x.jobs(t, "acme", "transactions")[0]
 	r := backfillAll(t, w, job, asked)
 	if r.Windows != 10 || r.Totals.Read != uint64(want) || r.Changes.Inserted != uint64(want) || r.Duplicates != 0 ||
@@ -172,7 +172,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	backfillAll(t, w, job, other)
 	x.ResetLog()
 	done := backfillAll(t, w, job, asked)
-	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted)+1 { // one to recognise the service by
+	if done.Earlier != failed.Done || x.Rows(transactionsPath) > rows-int(failed.Changes.Inserted)+10 { // a few to recognise the service by
 		t.Errorf("%d windows of %d were done; %d rows were read for those that were left: %+v", failed.Done, failed.Windows,
 			x.Rows(transactionsPath), done)
 	}
@@ -224,7 +224,7 @@ func TestBackfillWithoutFilter(t *testing.T) {
 	o := pastWorld(1_500, 50)
 	o.Settings.IgnoreDateFilters = true
 	x, w := serve(t, o), open(t)
-	r := backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, 24*time.Hour, 4))
+	r := backfillAll(t, w, x.jobs(t, "acme", "transactions")[0], everything(x, 0, 4))
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "account.params") {
 		t.Errorf("warnings %q", r.Warnings)
 	}

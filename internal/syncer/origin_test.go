@@ -349,7 +349,7 @@ func TestBackfillOfAnotherService(t *testing.T) {
 	job.InitialFrom = x.Now().AddDate(0, 0, -200)
 	var requests atomic.Int64
 	x.SetFault(func(*http.Request) apisim.Fault {
-		if requests.Add(1) > 40 {
+		if requests.Add(1) > 15 {
 			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusBadRequest}
 		}
 		return apisim.Fault{}

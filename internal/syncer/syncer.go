@@ -150,6 +150,7 @@ type backfill struct {
 	name      string
 	windows   []window
 	parallel  int
+	join      bool          // tasks are several windows, as it fits
 	earlier   int           // windows that were already read when it began
 	watermark time.Time     // of the stream, when it began
 	state     progressState // as it is stored; while the publisher runs, it alone uses this
@@ -190,6 +191,7 @@ type progressState struct {
 type bundle struct {
 	run     *run
 	windows []int // their numbers
+	tasks   int   // in which they were read
 	seen    *seen
 	kept    []*decode.Batch // of small windows that are complete, not staged yet
 	begun   bool            // it has a row in sync_runs

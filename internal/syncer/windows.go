@@ -13,7 +13,6 @@ import (
 
 // Bounds and defaults of a Range.
 const (
-	DefaultWindow   = 24 * time.Hour
 	MinWindow       = time.Minute
 	DefaultParallel = 4
 	MaxParallel     = 32
@@ -23,8 +22,17 @@ const (
 // Range says what a backfill reads: the rows updated at From or later and before To, in windows.
 type Range struct {
 	From, To time.Time     // parts of a millisecond widen the range: the API's timestamps have none
-	Window   time.Duration // width of a window, at least MinWindow; default DefaultWindow
+	Window   time.Duration // width of a window, at least MinWindow; 0: windows are as wide as fits what they hold
 	Parallel int           // windows that are read side by side, up to MaxParallel; default DefaultParallel
+
+	join bool // Window was 0: it is that of cells, of which several are read as one
+}
+
+// cellOf is how wide the cells of a range are, of which windows are made that fit what they hold: an hour, or more in a
+// range of many years.
+func cellOf(from, to time.Time) time.Duration {
+	const most = maxWindows / 2
+	return max(time.Hour, (to.Sub(from)/most + time.Hour).Truncate(time.Hour))
 }
 
 // RangeError says that a Range cannot be read, and why. Nothing was asked of the service or the warehouse.
@@ -56,13 +64,15 @@ func (r Range) Validate() error {
 func (r Range) isValid() bool { return r.Validate() == nil }
 
 func (r *Range) setDefaults() {
-	set(&r.Window, DefaultWindow)
 	set(&r.Parallel, DefaultParallel)
 	from, to := r.From.UTC().Truncate(time.Millisecond), r.To.UTC().Truncate(time.Millisecond)
 	if to.Before(r.To) {
 		to = to.Add(time.Millisecond)
 	}
 	r.From, r.To = from, to
+	if r.Window == 0 {
+		r.Window, r.join = cellOf(from, to), true
+	}
 }
 
 // set sets a field to a value if it is zero.
@@ -189,6 +199,7 @@ func (u *bundle) stageWindow(ctx context.Context, f filled) error {
 // add takes in another bundle, which is complete and has no row in sync_runs.
 func (u *bundle) add(o *bundle) {
 	u.windows = append(slices.Clone(u.windows), o.windows...)
+	u.tasks += o.tasks
 	u.run.record.Totals.Add(o.run.record.Totals)
 	u.seen.add(o.seen)
 }
@@ -218,7 +229,7 @@ func (h *handover) share(w *bundle) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.failed == nil && h.open != nil &&
-		(len(h.open.windows) >= h.parallel || h.open.run.record.Totals.Staged >= h.batchRows) {
+		(h.open.tasks >= h.parallel || h.open.run.record.Totals.Staged >= h.batchRows) {
 		h.news.Wait()
 	}
 	switch {
