@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -144,10 +145,11 @@ func (a *app) probe(ctx context.Context, account config.Account, most int) (*pro
 		}
 	}
 	a.log.Info("asking the API what it does", "account", account.Name, "requests_at_most", most, "per_second", o.PerSecond)
-	var asking string
-	done := a.showWaitingFor(func() string { return asking })
+	var asking atomic.Value
+	asking.Store("")
+	done := a.showWaitingFor(func() string { return asking.Load().(string) })
 	defer done()
-	o.Asking = func(question string) { asking = question }
+	o.Asking = func(question string) { asking.Store(question) }
 	report, err := probe.Run(ctx, o)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -127,6 +129,17 @@ func TestProbeHostile(t *testing.T) {
 			fmt.Fprint(w, `{"data":[`)
 			for {
 				if _, err := fmt.Fprint(w, strings.Repeat(`{"id":"x"},`, 1<<16)); err != nil {
+					return
+				}
+			}
+		}, 1, []string{"no configuration was written"}},
+		"a bomb": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			defer func() { _ = zip.Close() }()
+			blanks := bytes.Repeat([]byte(" "), 1<<20)
+			for range 512 { // MiB, of which half a MiB is sent
+				if _, err := zip.Write(blanks); err != nil {
 					return
 				}
 			}

@@ -65,7 +65,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.transport = o.Transport
 	if c.transport == nil {
-		c.owned = newTransport()
+		c.owned = NewTransport()
 		c.transport = c.owned
 	}
 	c.metrics.pace(c.account, c.limiter.Rate())
@@ -75,9 +75,9 @@ func New(o Options) (*Client, error) {
 // maxHeaderBytes bounds the headers of an answer.
 const maxHeaderBytes = 256 << 10
 
-// newTransport returns a transport like net/http's default, with enough connections for all streams of an account. The
+// NewTransport returns a transport like net/http's default, with enough connections for all streams of an account. The
 // client itself requests and undoes compression, because it counts the bytes on the wire.
-func newTransport() *http.Transport {
+func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

@@ -28,7 +28,7 @@ var errSpent = errors.New("all requests that it may make were made")
 func newTap(next http.RoundTripper, most int) *tap {
 	t := &tap{next: next, most: most}
 	if next == nil {
-		t.owned = http.DefaultTransport.(*http.Transport).Clone()
+		t.owned = dealapi.NewTransport()
 		t.next = t.owned
 	}
 	return t

@@ -18,7 +18,8 @@
 // Files, from the top down: all.go makes the runs of jobs. list.go, backfill.go, rejects.go and addresses.go are the
 // sources; origin.go, clock.go, scope.go and confirm.go are what a list is asked before rows are deleted or replaced;
 // publish.go has the guards. chain.go and sweep.go tell a whole list from one that moved while pages.go read it, in the
-// parts of time that windows.go makes and plan.go hands out. session.go and run.go keep the lease and the record. syncer.go has their types.
+// parts of time that windows.go makes and plan.go hands out. session.go and run.go keep the lease and the record.
+// syncer.go has their types.
 //
 // Some words have one meaning each here. To take is to get the lease of a stream. To begin is to create the row of a
 // run in sync_runs. To load is to read, stage and publish. A run that ends with an error is abandoned.
