@@ -2,8 +2,6 @@ package door
 
 import (
 	"bufio"
-	"compress/gzip"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -283,38 +281,6 @@ func (r *request) awaitData() error {
 	}
 	r.Data = first
 	return nil
-}
-
-// decodeBody returns a reader that uncompresses the body.
-func decodeBody(body io.Reader, encoding string, framed bool, b *bounds) (io.Reader, error) {
-	if body == nil || body == http.NoBody {
-		return nil, nil
-	}
-	switch encoding {
-	case "", "identity":
-	case "gzip":
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not gzip: "+err.Error())
-		}
-		body = z
-	case "deflate":
-		z, err := zlib.NewReader(body)
-		if err != nil {
-			return nil, exception.New(exception.BadArguments, "BAD_ARGUMENTS", "the body is not deflate: "+err.Error())
-		}
-		body = z
-	default:
-		return nil, exception.New(exception.NotImplemented, "NOT_IMPLEMENTED",
-			"Content-Encoding "+encoding+" is not supported by the embedded engine; use gzip, LZ4 or none")
-	}
-	if framed && b != nil {
-		body = &frames{r: body, bounds: b}
-	}
-	if framed {
-		body = deframe(body)
-	}
-	return body, nil
 }
 
 // settingName matches the names that a setting may have.

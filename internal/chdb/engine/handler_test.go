@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 
 	"dealhouse/internal/chdb/contract"
 	"dealhouse/internal/enginetest"
@@ -199,8 +204,44 @@ func TestDoorCompression(t *testing.T) {
 	if status, _, _ := ask(t, srv, "POST", "not zipped", nil, h); status != 400 {
 		t.Errorf("a bad body: %d", status)
 	}
-	if status, _, _ := ask(t, srv, "POST", "x", nil, http.Header{"Content-Encoding": {"zstd"}}); status != 501 {
+	if status, _, _ := ask(t, srv, "POST", "x", nil, http.Header{"Content-Encoding": {"xz"}}); status != 501 {
 		t.Errorf("an unknown encoding: %d", status)
+	}
+}
+
+// TestDoorEncodings sends a query in each encoding that clients have, half of it, and something else under its name. What
+// unpacks to more than a query may have is refused.
+func TestDoorEncodings(t *testing.T) {
+	t.Parallel()
+	srv := openDoor(t, contract.HandlerOptions{MaxQueryBytes: 1 << 20})
+	for name, open := range map[string]func(io.Writer) io.WriteCloser{
+		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		"zstd": func(w io.Writer) io.WriteCloser {
+			z, err := zstd.NewWriter(w)
+			must(t, err)
+			return z
+		},
+		"br":  func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) },
+		"lz4": func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) },
+	} {
+		pack := func(text string) string {
+			var packed bytes.Buffer
+			z := open(&packed)
+			_, err := io.WriteString(z, text)
+			must(t, err)
+			must(t, z.Close())
+			return packed.String()
+		}
+		h := http.Header{"Content-Encoding": {name}}
+		query := pack("SELECT 'packed' -- " + hexName(t))
+		if status, body, _ := ask(t, srv, "POST", query, nil, h); body != "packed\n" {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		for what, body := range map[string]string{"half": query[:len(query)/2], "something else": "SELECT 1", "a bomb": pack("SELECT 1" + strings.Repeat(" ", 64<<20))} {
+			if status, body, _ := ask(t, srv, "POST", body, nil, h); status < 400 || status >= 500 {
+				t.Errorf("%s, %s: %d %s", name, what, status, body)
+			}
+		}
 	}
 }
 
