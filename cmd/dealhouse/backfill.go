@@ -16,7 +16,8 @@ import (
 
 const backfillLong = `Loads the transactions that were updated within a range of time: from --from up to, but not including, --to.
 The range is split into windows, which are read in parallel within the account's rate limit: wide ones where
-there are few, narrow ones where there are many. Nothing is deleted. Loading the same range again changes nothing, and the next sync continues from its own watermark.
+little happened, narrow ones where much did. Nothing is deleted. Loading the same range again changes
+nothing, and the next sync continues from its own watermark.
 
 You can stop it at any time. The same command, with the same range and window, continues with the windows
 that are left. Once it has finished, the same command reads the whole range again. A sync of the same

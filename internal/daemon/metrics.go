@@ -31,6 +31,7 @@ type Metrics struct {
 	lastReload prometheus.Gauge
 	payouts    *payoutMetrics
 	quality    *prometheus.GaugeVec
+	lateness   *prometheus.GaugeVec
 	references *prometheus.CounterVec
 	lost       *prometheus.CounterVec
 	job        *prometheus.GaugeVec
@@ -77,6 +78,9 @@ func NewMetrics(reg prometheus.Registerer, build Build, clock func() time.Time) 
 		payouts:    newPayoutMetrics(gauge),
 		quality: gauge("dealhouse_quality_check_ok", "1 when what is loaded passed the check, 0 when it did not.",
 			"account", "stream", "check"),
+		lateness: gauge("dealhouse_late_changes_seconds",
+			"How late the service showed half (0.5), 99 of 100 (0.99) and all (1) of the changes of the last 30 days that it showed later than it dated them; after a full run.",
+			"account", "stream", "share"),
 		lost: counter("dealhouse_telemetry_lost_total",
 			"Lost OpenLineage events, and lost exports of traces and metrics over OTLP.",
 			"signal"),
@@ -123,6 +127,7 @@ func (m *Metrics) Forget(account, stream string) {
 	m.failures.DeletePartialMatch(of)
 	m.paused.DeletePartialMatch(of)
 	m.quality.DeletePartialMatch(of)
+	m.lateness.DeletePartialMatch(of)
 	m.references.DeletePartialMatch(of)
 }
 
@@ -143,6 +148,16 @@ func (m *Metrics) SetChecks(checks []warehouse.Check) {
 			value = 1
 		}
 		m.quality.WithLabelValues(c.Account, c.Stream, c.Name).Set(value)
+	}
+}
+
+// SetLateness sets how late changes of a stream came.
+func (m *Metrics) SetLateness(l warehouse.Lateness) {
+	if m.lateness == nil {
+		return
+	}
+	for share, by := range map[string]time.Duration{"0.5": l.Half, "0.99": l.Most, "1": l.Latest} {
+		m.lateness.WithLabelValues(l.Account, l.Stream, share).Set(by.Seconds())
 	}
 }
 

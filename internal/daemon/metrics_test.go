@@ -44,6 +44,8 @@ func everything(t *testing.T) []*dto.MetricFamily {
 		{Account: "acme", Stream: "coupons", Scope: catalog.Scope{{Filter: "hostname",
 			Values: []string{"shop.example"}}}.Encode(), Now: now}})
 	m.SetChecks([]warehouse.Check{{Account: "acme", Stream: "coupons", Name: warehouse.CheckKeysUnique, OK: true}})
+	m.SetLateness(warehouse.Lateness{StreamID: warehouse.StreamID{Account: "acme", Stream: "transactions"}, Half: time.Minute,
+		Most: time.Hour, Latest: 2 * time.Hour})
 	m.SetPayouts("acme", payouts.Reconciliation{}.Counts())
 	m.AddReferences("acme", "coupons", 2, 1)
 	m.Notify.Expect([]string{"ops"})
@@ -175,6 +177,7 @@ func TestMetricsContract(t *testing.T) {
 		"http_requests_total": "account,status", "payouts": "account,verdict", "telemetry_lost_total": "signal",
 		"last_run_info": "account,guard,outcome,stream", "job_finished_timestamp_seconds": "",
 		"notifications_total": "outcome,receiver", "notifications_waiting": "receiver",
+		"late_changes_seconds": "account,share,stream",
 	}
 	for _, name := range strings.Fields(`last_success_timestamp_seconds last_attempt_timestamp_seconds last_failure_timestamp_seconds run_duration_seconds runs_in_progress
 		next_run_timestamp_seconds missed_runs_total failed_runs_in_a_row paused run_panics_total pages_reread_total records_read_total records_inserted_total records_updated_total records_deleted_total

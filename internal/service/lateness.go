@@ -33,7 +33,11 @@ func (t Target) tooLate(l warehouse.Lateness) string {
 
 // came says how many changes came late, and how late.
 func came(l warehouse.Lateness) string {
-	return fmt.Sprintf("%s in 30 days came late, the latest by %s", term.Plural(l.Late, "change"), term.Span(l.Latest))
+	how := ""
+	if l.Late > 1 {
+		how = fmt.Sprintf("half of them by up to %s, 99 of 100 by up to %s, ", term.Span(l.Half), term.Span(l.Most))
+	}
+	return fmt.Sprintf("%s in 30 days came late, %sthe latest by %s", term.Plural(l.Late, "change"), how, term.Span(l.Latest))
 }
 
 // lateOf is how late changes of a target came.
@@ -91,6 +95,7 @@ func (s *Service) warnOfLateness(ctx context.Context, cfg *config.Config, w *war
 		s.warn(Warning{Err: fmt.Errorf("it is not known whether changes come later than the overlap: %w", err)})
 	}
 	for _, l := range late {
+		s.metrics.SetLateness(l.Lateness)
 		if problem := l.tooLate(l.Lateness); problem != "" && l.Missed > 0 {
 			s.warnOf(l.StreamID.Account, l.StreamID.Stream, errors.New(problem))
 		}

@@ -133,8 +133,8 @@ func (b *backfill) left() []task {
 	return all
 }
 
-// readTasks reads the tasks of a plan side by side and publishes what is complete, even if a signal or a failing window ends it
-// early. strict windows end with errUnfiltered if the service does not respect their range.
+// readTasks reads the tasks of a plan side by side and publishes what is complete, even if a signal or a failing
+// window ends it early. strict windows end with errUnfiltered if the service does not respect their range.
 func (b *backfill) readTasks(ctx context.Context, tasks *plan, strict bool) error {
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	defer cancelCause(nil)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkBackfill reads 200,000 transactions in pages of 500 that take 50 ms each: as one list, in windows of a day, and
-// in windows that fit what they hold.
+// BenchmarkBackfill reads 200,000 transactions in pages of 500 that take 50 ms each: as one list, in windows of a
+// day, and in windows that fit what they hold.
 func BenchmarkBackfill(b *testing.B) {
 	const transactions = 200_000
 	o := transactionsWorld(transactions)

@@ -45,7 +45,8 @@ func childBackfill(ctx context.Context, w *warehouse.Warehouse, client *dealapi.
 
 // TestKilledBackfill kills a backfill three times on its way. Little is read again: what was in memory, which is less
 // than 15 % of all pages where the windows are days, and a few tasks of each reader where they fit what they hold. In
-// the end the warehouse is that of a backfill that was never disturbed. TestBackfillGoesOn breaks one without killing it.
+// the end the warehouse is that of a backfill that was never disturbed. TestBackfillGoesOn breaks one without killing
+// it.
 func TestKilledBackfill(t *testing.T) {
 	enginetest.OnlyWide(t)
 	t.Parallel()

@@ -6,8 +6,8 @@ import "sync"
 // the publication of its own cost little, and few enough that a crash costs little.
 const taskPages = 8
 
-// firstTask is how many windows the first tasks have, where they are joined, and largestTask the most: a day and a month,
-// unless the range is one of many years. After empty years comes what nobody foresees.
+// firstTask is how many windows the first tasks have, where they are joined, and largestTask the most: a day and a
+// month, unless the range is one of many years. After empty years comes what nobody foresees.
 const firstTask, largestTask = 24, 30 * 24
 
 // task is what one chain reads: a window, with the numbers of the windows that it replaces.

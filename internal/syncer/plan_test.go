@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPlan hands out each window once, joins only what is adjacent, and finds the width that fits: a service with a burst
-// of rows after two empty years is asked few times for nothing, and never for much at once.
+// TestPlan hands out each window once, joins only what is adjacent, and finds the width that fits: a service with a
+// burst of rows after two empty years is asked few times for nothing, and never for much at once.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)

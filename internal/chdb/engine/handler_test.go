@@ -209,8 +209,8 @@ func TestDoorCompression(t *testing.T) {
 	}
 }
 
-// TestDoorEncodings sends a query in each encoding that clients have, half of it, and something else under its name. What
-// unpacks to more than a query may have is refused.
+// TestDoorEncodings sends a query in each encoding that clients have, half of it, and something else under its name.
+// What unpacks to more than a query may have is refused.
 func TestDoorEncodings(t *testing.T) {
 	t.Parallel()
 	srv := openDoor(t, contract.HandlerOptions{MaxQueryBytes: 1 << 20})
