@@ -65,7 +65,7 @@ func (b *bench) comparePlain(t *testing.T, s *catalog.Stream) {
 // TestInitLoadsTheTruth goes from an address and a key to the rows, whatever the API is like.
 func TestInitLoadsTheTruth(t *testing.T) {
 	enginetest.Long(t)
-	worlds := enginetest.Worlds(1, 40)
+	worlds := enginetest.Worlds(1, 15)
 	if n, err := strconv.Atoi(os.Getenv("PROBE_WORLDS")); err == nil {
 		worlds = n
 	}
