@@ -58,7 +58,10 @@ func TestNeverWrong(t *testing.T) {
 	t.Parallel()
 	unknown, asked := map[string]int{}, map[string]int{}
 	findable, found := 0, 0
-	begin := uint64(time.Now().UnixNano())
+	begin := uint64(1)
+	if os.Getenv("PROBE_WORLDS") != "" { // a search, with seeds that nobody has tried
+		begin = uint64(time.Now().UnixNano())
+	}
 	if text := os.Getenv("PROBE_SEED"); text != "" {
 		begin, _ = strconv.ParseUint(text, 10, 64)
 	}
