@@ -251,7 +251,7 @@ func (in *instance) once(ctx context.Context, q *Query, st *Statement, fed bool,
 	}
 	v, err := l.conn.Classify(q.SQL)
 	if err == nil {
-		err = admissible(l.conn, q, st, v, in.limitReaders)
+		err = admissible(l.conn, q, st, v, in.limits != contract.Limits{})
 	}
 	if err == nil && q.OnlyRead && v.Class != conn.ClassRead {
 		err = ErrNotRead

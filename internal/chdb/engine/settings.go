@@ -36,15 +36,22 @@ func (e *Engine) Settle(q *Query) (lowered []string) {
 var errReset = exception.New(exception.Readonly, "READONLY",
 	"a setting cannot be set to DEFAULT here: leave it out")
 
-// resetsLimit tells whether a text sets anything to DEFAULT, anywhere: nothing else in a read is written like that.
+var (
+	settingsWord = regexp.MustCompile(`(?i)\bSETTINGS\b`)
+	defaultWord  = regexp.MustCompile(`(?i)\bDEFAULT\b`)
+)
+
+// resetsLimit tells whether a text may set something to DEFAULT, anywhere: where it has both words, but for the name of a
+// database before a dot or in quotes. It looks at the bytes and not at tokens, because the engine's own parser knows more
+// spaces, quotes and comments than the scanner. A text that only mentions both words is refused too.
 func resetsLimit(sql string) bool {
-	z := scanner{s: sql}
-	for before, tok := "", z.next(); tok != ""; before, tok = tok, z.next() {
-		if before == "=" && strings.EqualFold(tok, "DEFAULT") {
-			return true
-		}
+	if !settingsWord.MatchString(sql) {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(defaultWord.FindAllStringIndex(sql, -1), func(at []int) bool {
+		quoted := at[0] > 0 && strings.ContainsRune("'\"`", rune(sql[at[0]-1]))
+		return !quoted && !strings.HasPrefix(strings.TrimLeft(sql[at[1]:], " \t\r\n"), ".")
+	})
 }
 
 // overflowModes are the settings that say what happens at a limit of the result.
