@@ -16,6 +16,7 @@ import (
 // reader asks the door of a daemon.
 type reader struct{ url, user, password string }
 
+// ask returns the answer, or status 0 and why there is none.
 func (r reader) ask(t *testing.T, sql string, headers ...string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(sql))

@@ -123,7 +123,7 @@ func (c *initCommand) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := term.Print(c.format.value, a.stdout, findingColumns(a), withoutFirst(findingRows("", report))); err != nil {
+	if err := term.Print(c.format.value, a.stdout, findingColumns(a), findingRows(report)); err != nil {
 		return err
 	}
 	if report.Err != nil {
@@ -182,11 +182,4 @@ func writeNew(path, text string) error {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	return nil
-}
-
-func withoutFirst(rows [][]any) [][]any {
-	for i := range rows {
-		rows[i] = rows[i][1:]
-	}
-	return rows
 }

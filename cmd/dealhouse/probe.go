@@ -85,7 +85,9 @@ func (c probeCommand) run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, findingRows(account.Name, report)...)
+		for _, row := range findingRows(report) {
+			rows = append(rows, append([]any{account.Name}, row...))
+		}
 		failed, found[account.Name] = cmp.Or(failed, report.Err), report.Behaviour()
 		for _, d := range report.Differences(configured(account.Params)) {
 			a.log.Warn("the configuration differs from what was found", "account", account.Name,
@@ -169,9 +171,9 @@ func findingColumns(a *app) []term.Column {
 		{Name: "evidence", Wrap: term.IsTerminal(a.screen)}}
 }
 
-func findingRows(account string, r *probe.Report) (rows [][]any) {
+func findingRows(r *probe.Report) (rows [][]any) {
 	for _, f := range r.Findings {
-		rows = append(rows, []any{account, f.Question, f.Answer, string(f.Confidence), f.Evidence})
+		rows = append(rows, []any{f.Question, f.Answer, string(f.Confidence), f.Evidence})
 	}
 	return rows
 }

@@ -149,23 +149,14 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 // ask sends a statement to a warehouse over HTTP.
 func ask(t *testing.T, url, password, sql string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(sql))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reader{url: url}
 	if password != "" {
-		req.SetBasicAuth("bi", password)
+		r.user, r.password = "bi", password
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	if status, body = r.ask(t, sql); status == 0 {
+		t.Fatal(body)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, strings.TrimSpace(string(text))
+	return status, body
 }
 
 // Two syncs in two processes, into one warehouse that a third one serves, end with the right data, each row once. For

@@ -71,12 +71,14 @@ func checkParam(s string) error {
 	return nil
 }
 
-// checkFilter accepts the name of a parameter, and an empty one.
-func checkFilter(s string) error {
-	if s == "" {
-		return nil
+// orEmpty accepts what a check accepts, and an empty text.
+func orEmpty(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
 	}
-	return checkParam(s)
 }
 
 // checkTable accepts the name of a table, with its database or without, and an empty one.

@@ -207,14 +207,14 @@ func paramKeys() []key {
 		{
 			name: "updated_after", in: inParams, standard: written(catalog.DefaultUpdatedAfter),
 			example: `"updatedAtGreaterThan"`,
-			value:   checked("a parameter name", func(v *values) *string { return &v.account.Params.UpdatedAfter }, checkFilter),
+			value:   checked("a parameter name", func(v *values) *string { return &v.account.Params.UpdatedAfter }, orEmpty(checkParam)),
 			doc:     `Transactions changed after a time. "": there is no such filter, and each run reads the whole list.`,
 		},
 		{
 			name: "updated_before", in: inParams, standard: written(catalog.DefaultUpdatedBefore),
 			example: `"updatedAtLessThan"`,
 			value: checked("a parameter name",
-				func(v *values) *string { return &v.account.Params.UpdatedBefore }, checkFilter),
+				func(v *values) *string { return &v.account.Params.UpdatedBefore }, orEmpty(checkParam)),
 			doc: `Transactions changed before a time. "": there is no such filter. A backfill needs both.`,
 		},
 		{

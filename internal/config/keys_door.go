@@ -28,13 +28,8 @@ func doorKeys() []key {
 	return []key{
 		{
 			name: "listen", in: inDoor, standard: `""`, example: `"127.0.0.1:8123"`,
-			value: checked("host:port", func(v *values) *string { return &v.door.Listen }, func(s string) error {
-				if s == "" {
-					return nil
-				}
-				return checkListen(s)
-			}),
-			doc: `Host and port of ClickHouse's HTTP interface, for clients that speak it. "": there is none.`,
+			value: checked("host:port", func(v *values) *string { return &v.door.Listen }, orEmpty(checkListen)),
+			doc:   `Host and port of ClickHouse's HTTP interface, for clients that speak it. "": there is none.`,
 		},
 		{
 			name: "user", in: inDoor, standard: `""`, example: `"bi"`,

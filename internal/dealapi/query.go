@@ -60,6 +60,9 @@ type Query struct {
 	Ahead int
 }
 
+// TimeLayout is the format of a time in a filter: of a time in UTC, with as many digits as the service's own times.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
 // Page is one page of a list.
 type Page struct {
 	// Number counts the pages of this walk from 1.

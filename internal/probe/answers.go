@@ -96,7 +96,7 @@ func (p *prober) findZone() {
 
 // newest is the latest updatedAt of the transactions that were seen.
 func (p *prober) newest() (newest time.Time) {
-	for _, l := range []look{p.first[catalog.Transactions().Name], p.second} {
+	for _, l := range []look{p.first[catalog.Transactions().Name], p.walk.second} {
 		if !l.some() {
 			continue
 		}

@@ -67,7 +67,7 @@ func (p *prober) findCursor(ctx context.Context) {
 	s := lists[0]
 	walk := p.findParam(ctx, s, askCursor, cursorNames, &p.report.Settings.Cursor)
 	if s.NamesPayouts() {
-		p.second, p.walk = walk.second, walk
+		p.walk = walk
 	}
 }
 
@@ -185,8 +185,8 @@ func (p *prober) findOrderOf(s *catalog.Stream) {
 	}
 	keys, times := p.inOrder(first)
 	one := orderOf(keys, times)
-	if s.NamesPayouts() && p.second.some() {
-		k, t := p.inOrder(p.second)
+	if s.NamesPayouts() && p.walk.second.some() {
+		k, t := p.inOrder(p.walk.second)
 		keys, times = append(keys, k...), append(times, t...)
 	}
 	different := len(slices.Compact(slices.Sorted(slices.Values(times))))

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,36 +55,36 @@ const (
 
 // Finding is the answer to a question about the API.
 type Finding struct {
-	Question   string     `json:"question"`
-	Answer     string     `json:"answer"`
-	Evidence   string     `json:"evidence"`
-	Confidence Confidence `json:"confidence"`
+	Question   string
+	Answer     string
+	Evidence   string
+	Confidence Confidence
 }
 
 // Report is what a probe found.
 type Report struct {
-	BaseURL  string    `json:"base_url"` // the one that answered
-	Findings []Finding `json:"findings"`
-	Requests int       `json:"requests"`
-	Settings Settings  `json:"settings"`
+	BaseURL  string // the one that answered
+	Findings []Finding
+	Requests int
+	Settings Settings
 	// Ended says why the probe ended early; "": it did not.
-	Ended string `json:"ended,omitempty"`
+	Ended string
 	// Err is why no stream could be read; nil: one could.
-	Err error `json:"-"`
+	Err error
 }
 
 // Settings are what a configuration needs to know.
 type Settings struct {
 	// Cursor and Page are names of parameters.
-	Cursor string `json:"cursor"`
-	Page   string `json:"page"`
+	Cursor string
+	Page   string
 	// UpdatedAfter and UpdatedBefore are names of parameters; "": none is known to filter by updatedAt.
-	UpdatedAfter  string `json:"updated_after"`
-	UpdatedBefore string `json:"updated_before"`
+	UpdatedAfter  string
+	UpdatedBefore string
 	// Refused are the streams that cannot be read, and why.
-	Refused map[string]string `json:"refused,omitempty"`
+	Refused map[string]string
 	// OwnPayoutsKey says that payouts are read by Options.PayoutsKey.
-	OwnPayoutsKey bool `json:"own_payouts_key"`
+	OwnPayoutsKey bool
 }
 
 // Difference is a setting that is not as it was found.
@@ -120,17 +121,16 @@ type prober struct {
 	report  *Report
 	first   map[string]look // the first page of each stream that can be read
 	based   bool            // an address is known below which streams answer
-	second  look            // the second page of the transactions; zero: there is none
-	walk    walk            // of the transactions
+	walk    walk            // of the transactions; zero: they have one page, or the second is not known
 	filter  filter
 	clock   clockSeen
 }
 
 // Run asks all questions. Its error says that the options cannot work; what the API does is in the report.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	setDefault(&o.MaxRequests, DefaultMaxRequests)
-	setDefault(&o.PerSecond, DefaultPerSecond)
-	setDefault(&o.Timeout, DefaultTimeout)
+	o.MaxRequests = cmp.Or(o.MaxRequests, DefaultMaxRequests)
+	o.PerSecond = cmp.Or(o.PerSecond, DefaultPerSecond)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -155,13 +155,6 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	p.report.Requests = p.tap.made
 	return p.report, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // ask asks the questions in an order in which each can use what the ones before it have shown.

@@ -72,7 +72,7 @@ func killedBackfill(t *testing.T, window time.Duration) {
 	env := childRange + "=" + asked.From.Format(time.RFC3339) + "/" + asked.To.Format(time.RFC3339) + "/" + window.String()
 	const kills = 3
 	// The last window is not answered before the last kill: no child ends, however late it is killed.
-	last := asked.To.UTC().Format(timestampLayout)
+	last := asked.To.UTC().Format(dealapi.TimeLayout)
 	x.SetBefore(func(r *http.Request) {
 		if r.URL.Query().Get("updatedBefore") == last {
 			<-r.Context().Done()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"dealhouse/internal/apisim"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
@@ -45,7 +46,7 @@ func backfillAll(t *testing.T, w *warehouse.Warehouse, job Job, r Range) Backfil
 }
 
 func transaction(n int, updatedAt time.Time) []byte {
-	return fmt.Appendf(nil, `{"id":"00000000-0000-4000-8000-%012d","orderValue":1,"cashback":1,"status":"PENDING","updatedAt":%q}`, n, updatedAt.Format(timestampLayout))
+	return fmt.Appendf(nil, `{"id":"00000000-0000-4000-8000-%012d","orderValue":1,"cashback":1,"status":"PENDING","updatedAt":%q}`, n, updatedAt.Format(dealapi.TimeLayout))
 }
 
 // TestBackfillRange reads a range in which rows lie exactly on the borders of windows: rows of the range are read once,
@@ -134,7 +135,7 @@ func TestBackfillGoesOn(t *testing.T) {
 	x, w := serve(t, pastWorld(rows, 50)), open(t)
 	job := x.jobs(t, "acme", "transactions")[0]
 	asked := everything(x, time.Duration(enginetest.Sample(10, 5))*24*time.Hour, 4)
-	broken := window{from: asked.From.Truncate(time.Millisecond).Add(time.Duration(early) * asked.Window)}.after().Format(timestampLayout)
+	broken := window{from: asked.From.Truncate(time.Millisecond).Add(time.Duration(early) * asked.Window)}.after().Format(dealapi.TimeLayout)
 	enough := make(chan struct{}) // closed when enough of the others are done
 	x.SetFault(func(r *http.Request) apisim.Fault {
 		if r.URL.Query().Get("updatedAfter") == broken {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/warehouse"
 )
 
@@ -198,7 +199,7 @@ func (c *clockWorld) list(p string, q url.Values) []byte {
 	for _, id := range slices.Sorted(maps.Keys(c.lists[p])) {
 		at := c.lists[p][id].updated
 		after, before := q.Get("updatedAfter"), q.Get("updatedBefore")
-		stampOf := at.Format(timestampLayout)
+		stampOf := at.Format(dealapi.TimeLayout)
 		if (after == "" || stampOf > after) && (before == "" || stampOf < before) && id >= q.Get("cursor") && id >= q.Get("page") {
 			ids = append(ids, id)
 		}
@@ -222,7 +223,7 @@ func (c *clockWorld) list(p string, q url.Values) []byte {
 }
 
 func (r clockRow) json(p, id string) string {
-	row := map[string]any{"id": id, "updatedAt": r.updated.UTC().Format(timestampLayout), "currencyCode": "EUR", "status": "PENDING",
+	row := map[string]any{"id": id, "updatedAt": r.updated.UTC().Format(dealapi.TimeLayout), "currencyCode": "EUR", "status": "PENDING",
 		"retailerName": r.text(), "code": r.text()}
 	if p == pathProducts {
 		row = map[string]any{"url": "https://shop.example/" + id, "name": r.text()}

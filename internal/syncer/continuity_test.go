@@ -12,6 +12,7 @@ import (
 
 	"dealhouse/internal/apisim"
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
@@ -245,7 +246,7 @@ func TestRowsOnTheBorder(t *testing.T) {
 	put := func(n int, updated time.Time) {
 		t.Helper()
 		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","updatedAt":%q,"status":"PENDING"}`, n,
-			updated.UTC().Format(timestampLayout))
+			updated.UTC().Format(dealapi.TimeLayout))
 		if err := x.Put("transactions", "acme", []byte(record)); err != nil {
 			t.Fatal(err)
 		}

@@ -104,9 +104,6 @@ func (j *Job) resumes(age time.Duration) bool {
 	return !j.Full && j.ResumeWithin > 0 && age < j.ResumeWithin
 }
 
-// timestampLayout is the format of a time in a filter: in UTC, with as many digits as the service's own times.
-const timestampLayout = "2006-01-02T15:04:05.000Z"
-
 // pagesAhead is how many pages are fetched while one is decoded and staged.
 const pagesAhead = 2
 
@@ -128,7 +125,7 @@ func (j *Job) query(after time.Time, start string) dealapi.Query {
 		q.OwnKey = "api_key in [account.streams." + j.Stream.Name + "]"
 	}
 	if !after.IsZero() && j.Params.UpdatedAfter != "" {
-		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(timestampLayout)}}
+		q.Params = url.Values{j.Params.UpdatedAfter: {after.UTC().Format(dealapi.TimeLayout)}}
 	}
 	return q
 }
@@ -141,7 +138,7 @@ func (j *Job) bound(q *dealapi.Query, before time.Time) {
 	if q.Params == nil {
 		q.Params = url.Values{}
 	}
-	q.Params.Set(j.Params.UpdatedBefore, before.UTC().Format(timestampLayout))
+	q.Params.Set(j.Params.UpdatedBefore, before.UTC().Format(dealapi.TimeLayout))
 }
 
 // narrow limits a query to one list of the scope.
@@ -181,7 +178,7 @@ func (j *Job) Probes(now time.Time) []Probe {
 	}
 	ask := func(param string, at time.Time) dealapi.Query {
 		q := j.query(time.Time{}, "")
-		q.Ahead, q.Params = -1, url.Values{param: {at.UTC().Format(timestampLayout)}}
+		q.Ahead, q.Params = -1, url.Values{param: {at.UTC().Format(dealapi.TimeLayout)}}
 		return q
 	}
 	var all []Probe

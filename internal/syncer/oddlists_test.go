@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
 )
 
@@ -67,7 +68,7 @@ func (l *oddList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end := min(at+oddPage, len(listed))
 	answer, data := map[string]any{}, []map[string]any{}
 	for _, i := range listed[min(at, end):end] {
-		data = append(data, map[string]any{"id": i.id, "updatedAt": i.updated.UTC().Format(timestampLayout),
+		data = append(data, map[string]any{"id": i.id, "updatedAt": i.updated.UTC().Format(dealapi.TimeLayout),
 			"status": "PENDING"})
 	}
 	answer["data"] = data

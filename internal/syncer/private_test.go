@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"dealhouse/internal/dealapi"
 )
 
 // TestPrivateNowhere loads transactions whose users are hidden, with a record that cannot be loaded, a value that does
@@ -16,7 +18,7 @@ func TestPrivateNowhere(t *testing.T) {
 		`"orderValue":1`, `"orderValue":"much","passback_uid":"` + user + `"`, `"payoutId":"x"`, `"user":{"passbackUid":"` + user + `"}`,
 	} {
 		record := fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","status":"PENDING","updatedAt":%q,"passbackUid":%q,"passbackData":"data of %s",%s}`,
-			i, x.Now().Format(timestampLayout), user, user, more)
+			i, x.Now().Format(dealapi.TimeLayout), user, user, more)
 		if err := x.Put("transactions", "acme", []byte(record)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/decode"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
@@ -25,7 +26,7 @@ func TestOverlapRejectsOnce(t *testing.T) {
 	put := func(n int, value string) {
 		t.Helper()
 		record := fmt.Appendf(nil, `{"id":%q,"status":"NEW","orderValue":%s,"updatedAt":%q}`, recordID(n), value,
-			x.Now().Add(-time.Minute).Format(timestampLayout))
+			x.Now().Add(-time.Minute).Format(dealapi.TimeLayout))
 		if err := x.Put("transactions", "acme", record); err != nil {
 			t.Fatal(err)
 		}

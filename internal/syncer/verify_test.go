@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dealhouse/internal/dealapi"
 	"dealhouse/internal/enginetest"
 	"dealhouse/internal/warehouse"
 )
@@ -65,7 +66,7 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			fresh := "00000000-0000-4000-8000-00000000ffff"
-			if err := x.Put(stream, "acme", fmt.Appendf(nil, `{"id":%q,"updatedAt":%q}`, fresh, x.Now().Format(timestampLayout))); err != nil {
+			if err := x.Put(stream, "acme", fmt.Appendf(nil, `{"id":%q,"updatedAt":%q}`, fresh, x.Now().Format(dealapi.TimeLayout))); err != nil {
 				t.Fatal(err)
 			}
 			if err := x.Delete(stream, "acme", ids[4]); err != nil {

@@ -73,13 +73,9 @@ func isFixedLimit(name string) bool {
 
 // writeLimits writes the limits beside the configuration of users, or removes those that an earlier start left there.
 func writeLimits(dir string, l contract.Limits, readers bool) error {
-	profile := "default"
+	profile, total := "default", totalXML(l)
 	if readers {
-		profile = readersProfile
-	}
-	total := totalXML(l)
-	if readers {
-		total = totalXML(contract.Limits{})
+		profile, total = readersProfile, totalXML(contract.Limits{})
 	}
 	for name, text := range map[string]string{limitsFile: limitsXML(profile, l), totalFile: total} {
 		path := filepath.Join(dir, "engine", name)

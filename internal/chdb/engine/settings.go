@@ -41,9 +41,9 @@ var (
 	defaultWord  = regexp.MustCompile(`(?i)\bDEFAULT\b`)
 )
 
-// resetsLimit tells whether a text may set something to DEFAULT, anywhere: where it has both words, but for the name of a
-// database before a dot or in quotes. It looks at the bytes and not at tokens, because the engine's own parser knows more
-// spaces, quotes and comments than the scanner. A text that only mentions both words is refused too.
+// resetsLimit tells whether a text may set something to DEFAULT, anywhere: where it has both words, but for the name of
+// a database before a dot or in quotes. It looks at the bytes and not at tokens, because the engine's own parser knows
+// more spaces, quotes and comments than the scanner. A text that only mentions both words is refused too.
 func resetsLimit(sql string) bool {
 	if !settingsWord.MatchString(sql) {
 		return false
