@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +115,9 @@ func (c *initCommand) run(ctx context.Context, a *app) error {
 		return usagef("say where the API key is: --key env:NAME or --key file:PATH")
 	case err == nil:
 		return usagef("%s exists and is not changed: name another file with --config, or see what the API does with `dealhouse probe`", path)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return usagef("the configuration cannot be written: %w", err)
 	}
 	account, err := c.draft(a)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"dealhouse/internal/config"
 	"dealhouse/internal/probe"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 )
 
@@ -68,6 +69,11 @@ func (c probeCommand) run(ctx context.Context, a *app) error {
 	cfg, err := a.readConfig(true)
 	if err != nil {
 		return err
+	}
+	if dir, embedded := cfg.Warehouse.EmbeddedDir(); c.keep && embedded {
+		if err := service.MustExist(dir); err != nil { // before anything is asked
+			return err
+		}
 	}
 	accounts := cfg.Accounts
 	if c.account != "" {

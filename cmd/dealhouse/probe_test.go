@@ -32,6 +32,11 @@ func TestInit(t *testing.T) {
 	b.call(t, "init", "http://api.example.com", "--key", "env:ACME_KEY").want(t, 2, "base_url", "allow_insecure")
 	b.call(t, "init", b.url, "--key", "env:ACME_KEY", "--account", "Not A Name").want(t, 2, "name")
 	b.call(t, "init", b.url, "--key", "env:ACME_KEY", "--max-requests", "0").want(t, 2, "--max-requests: want at least 1")
+	got = call(t, b.env, "init", b.url, "--key", "env:ACME_KEY", "--config", filepath.Join(t.TempDir(), "no", "folder.toml"))
+	got.want(t, 2, "the configuration cannot be written")
+	if strings.Contains(got.err, "asking the API") {
+		t.Error("the API was asked in vain")
+	}
 	wrong := append([]string{"WRONG=not-the-key"}, b.env...)
 	call(t, wrong, "init", b.url, "--key", "env:WRONG", "--config", b.config).want(t, 3, "no configuration was written")
 	if _, err := os.Stat(b.config); err == nil {
@@ -73,6 +78,10 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: %q instead of %q", question, seen[question], want)
 		}
 	}
+	if got = b.call(t, "probe", "--keep"); strings.Contains(got.err, "asking the API") {
+		t.Error("the API was asked in vain")
+	}
+	got.want(t, 2, "there is no warehouse")
 	b.kept(t)
 	b.call(t, "probe", "--account", "nobody").want(t, 2, `no account "nobody"`)
 	b.call(t, "probe", "--account", "acme", "--max-requests", "5").want(t, 0, "there may be no more")
