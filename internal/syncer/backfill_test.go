@@ -289,7 +289,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	x.SetFault(func(*http.Request) apisim.Fault {
-		if broken.Load() && x.Requests(transactionsPath) > 200 {
+		if broken.Load() && x.Requests(transactionsPath) > 60 {
 			return apisim.Fault{Kind: apisim.FaultStatus, Status: http.StatusForbidden}
 		}
 		return apisim.Fault{}

@@ -146,7 +146,9 @@ func TestFilterThatIsNotHonoured(t *testing.T) {
 			x.Advance(24 * time.Hour)
 			jobs := x.jobs(t, "acme", streams...)
 			if name == "not there" { // and known to be so
-				jobs[0].Params.UpdatedAfter, jobs[0].Params.UpdatedBefore = "", ""
+				for i := range jobs {
+					jobs[i].Params.UpdatedAfter, jobs[i].Params.UpdatedBefore = "", ""
+				}
 			}
 			r := syncAll(t, w, jobs)["acme/transactions"]
 			checkTruth(t, w, x, "acme", streams...)
