@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS sync_runs_log
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise',
     cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
+    certificate String COMMENT 'What the run proves of its rows, as JSON: counts, sums of hashes, and the hash of the certificate before it; empty: it was not published',
     version UInt64 COMMENT 'The highest wins'
 )
 ENGINE = ReplacingMergeTree(version)

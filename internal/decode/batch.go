@@ -33,6 +33,7 @@ type Reject struct {
 	Field   string // JSON name of the field, '' for a whole record
 	Reason  string
 	Raw     string // JSON of the value or the record, verbatim
+	Sum     uint64 // of the row, if the warehouse refused it
 	// Updated is the updatedAt of the record that the field belongs to, in milliseconds since 1970; 0 if there is none.
 	Updated int64
 }
@@ -202,6 +203,9 @@ type Batch struct {
 	// none.
 	Entries []string
 
+	// Sums has the hash by which each row is proved.
+	Sums []uint64
+
 	// LeftOut has the rows, in ascending order, that are not staged, because the reader of the
 	// batch does not need them.
 	LeftOut []int
@@ -253,5 +257,6 @@ func (b *Batch) truncate(m mark) {
 	if b.Stream.Child != nil {
 		b.Entries = b.Entries[:m.rows]
 	}
+	b.Sums = b.Sums[:min(m.rows, len(b.Sums))] // a page has none before its end
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

@@ -80,6 +80,7 @@ func (d *Decoder) Page(b *Batch, data []byte, page uint32, fetched int64) error 
 		b.Records, b.Noise = records, noiseBefore
 		return fmt.Errorf("decoding page %d of %s: %w", page, d.stream.Name, err)
 	}
+	b.sum(before.rows)
 	b.Bytes += len(data)
 	from := source{data: data, row: before.rows}
 	for _, u := range d.unusable {

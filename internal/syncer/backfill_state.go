@@ -80,17 +80,17 @@ func (b *backfill) restore(ctx context.Context) (*bundle, error) {
 	}
 	r := u.run
 	r.ID, r.record.RunID = id, id
-	rows, err := r.writer().CountStaged(ctx)
+	staged, err := r.writer().CountStaged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if rows < b.state.Totals.Staged {
+	if staged.Rows < b.state.Totals.Staged {
 		b.session.log.Warn("the staged rows of an interrupted backfill are gone: reading them again", "run_id", id)
 		b.state = b.state.unstaged()
 		return nil, r.writer().Discard(ctx)
 	}
 	u.windows, r.record.Totals, u.seen.newest = b.state.Staged.numbers(), b.state.Totals, b.state.Newest
-	r.record.Totals.Staged = rows
+	r.surplus = staged.Without(b.state.Totals.Set())
 	return u, u.begin(ctx)
 }
 

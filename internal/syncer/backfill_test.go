@@ -80,7 +80,7 @@ func TestBackfillRange(t *testing.T) {
 	if got := one(t, w, "SELECT (count(), countIf("+outside+")) FROM transactions"); got != fmt.Sprintf("(%d,0)", want) {
 		t.Errorf("%s rows, want %d", got, want)
 	}
-	if got := one(t, w, "SELECT arraySort(groupUniqArray(name)) FROM sync_state WHERE name NOT IN ('derived', 'live', 'origin')"); got != "[]" {
+	if got := one(t, w, "SELECT arraySort(groupUniqArray(name)) FROM sync_state WHERE name NOT IN ('derived', 'live', 'origin', 'certificate')"); got != "[]" {
 		t.Errorf("state %s is left", got)
 	}
 	if got := one(t, w, "SELECT groupArray(mode || ' ' || outcome) FROM sync_runs"); got != "['backfill success']" {
@@ -303,7 +303,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 	if err == nil || first.Mode != warehouse.ModeInitial || first.Changes.Inserted == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived', 'live', 'origin')"); got != "['"+
+	if got := one(t, w, "SELECT groupArray(name) FROM sync_state WHERE name NOT IN ('lease', 'derived', 'live', 'origin', 'certificate')"); got != "['"+
 		initialBackfill+"']" {
 		t.Errorf("state %s", got)
 	}
@@ -319,7 +319,7 @@ func TestFirstSyncFromATime(t *testing.T) {
 		t.Errorf("%+v", third)
 	}
 	checkTruth(t, w, x, "acme", "transactions")
-	if got := one(t, w, "SELECT arraySort(groupArray(name)) FROM sync_state"); got != "['clock','derived','live','loaded_from','origin','watermark']" {
+	if got := one(t, w, "SELECT arraySort(groupArray(name)) FROM sync_state"); got != "['certificate','clock','derived','live','loaded_from','origin','watermark']" {
 		t.Errorf("state %s", got)
 	}
 }

@@ -154,7 +154,9 @@ func (s *seen) doubtAll(reason string) bool {
 // dropOld drops what was staged from answers that are older than what is known: nothing of it is new.
 func (l *list) dropOld(ctx context.Context) error {
 	r := l.run
-	r.unused, r.surplus, r.record.Totals.Staged = true, 0, 0
+	t := &r.record.Totals
+	t.LeftOut, t.Staged, t.Sum = t.LeftOut+t.Staged, 0, 0
+	r.unused, r.surplus = true, warehouse.Set{}
 	return r.writer().DropStaging(ctx)
 }
 

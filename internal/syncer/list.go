@@ -62,12 +62,12 @@ func (l *list) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || c.Origin != s.job.Client.Identity() || staged < c.Totals.Staged {
+	if !s.job.resumes(r.StartedAt.Sub(c.SavedAt)) || c.Origin != s.job.Client.Identity() || staged.Rows < c.Totals.Staged {
 		s.log.Info("not continuing an earlier walk", "run_id", c.RunID, "saved_at", c.SavedAt)
 		return errors.Join(earlier.ClearCheckpoint(ctx), earlier.Discard(ctx))
 	}
 	// What was staged after the checkpoint is read again. The rows that are there already do no harm, but are counted.
-	r.Run, r.checkpoint, r.surplus, r.resumed = walk, c, staged-c.Totals.Staged, true
+	r.Run, r.checkpoint, r.surplus, r.resumed = walk, c, staged.Without(c.Totals.Set()), true
 	return nil
 }
 
@@ -203,7 +203,7 @@ func (l *list) catchUp(ctx, fetching context.Context, s *seen) error {
 func (l *list) startOver(ctx context.Context) error {
 	r := l.run
 	r.record.Totals = warehouse.Totals{Retries: r.record.Totals.Retries}
-	r.checkpoint, r.surplus, r.resumed, l.place = nil, 0, false, nil
+	r.checkpoint, r.surplus, r.resumed, l.place = nil, warehouse.Set{}, false, nil
 	dropped := r.writer().DropStaging(ctx)
 	if l.session.job.DryRun {
 		return dropped

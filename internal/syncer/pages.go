@@ -142,6 +142,9 @@ func (r *run) tally(b *decode.Batch, decode func() error) error {
 	t := &r.record.Totals
 	t.Read += uint64(b.Records - records)
 	t.Staged += uint64(b.Len() - rows)
+	for _, sum := range b.Sums[rows:] {
+		t.Sum += warehouse.Sum(sum)
+	}
 	t.Unloadable += uint64(b.Records - records - (b.Len() - rows))
 	t.Rejected += uint64(len(b.Rejects) - rejects)
 	t.Noise += uint64(b.Noise - noise)
@@ -189,15 +192,17 @@ func (n *refused) add(rejects []decode.Reject) {
 	n.all += uint64(len(rejects))
 	for _, x := range rejects {
 		if x.Field == "" {
-			n.records++
+			n.records.Rows++
+			n.records.Sum += warehouse.Sum(x.Sum)
 		}
 	}
 }
 
 // of returns the totals of the decoder, corrected by what the warehouse refused.
 func (n refused) of(t warehouse.Totals) warehouse.Totals {
-	t.Staged -= n.records
-	t.Unloadable += n.records
+	t.Staged -= n.records.Rows
+	t.Sum -= n.records.Sum
+	t.Unloadable += n.records.Rows
 	t.Rejected += n.all
 	return t
 }

@@ -65,7 +65,7 @@ func (p publication) compare(ctx context.Context) (changes warehouse.Changes, er
 	ctx, span := telemetry.Start(ctx, "compare")
 	defer func() { span.End(err) }()
 	r.report(PhaseComparing)
-	changes, err = r.writer().Plan(ctx, p.scope, r.record.Totals.Staged+r.surplus)
+	changes, err = r.writer().Plan(ctx, p.scope, r.record.Totals.Set().And(r.surplus))
 	if err != nil {
 		return changes, err
 	}

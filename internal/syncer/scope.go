@@ -97,6 +97,7 @@ func (d *pager) leaveOut() {
 			continue
 		}
 		b.LeftOut = append(b.LeftOut, row)
+		r.record.Totals.Sum -= warehouse.Sum(b.Sums[row])
 		out[b.Key(row)] = true
 		d.seen.outOfScope(d.filters, b, row)
 	}
@@ -104,6 +105,7 @@ func (d *pager) leaveOut() {
 	b.Rejects = slices.DeleteFunc(b.Rejects,
 		func(x decode.Reject) bool { return x.Field != "" && out[x.Key] && !kept[x.Key] })
 	r.record.Totals.Staged -= uint64(len(b.LeftOut))
+	r.record.Totals.LeftOut += uint64(len(b.LeftOut))
 	r.record.Totals.Rejected -= uint64(rejects - len(b.Rejects))
 }
 

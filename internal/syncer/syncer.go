@@ -119,7 +119,7 @@ type run struct {
 
 	beside     bool                  // it does not read the stream's list: the checkpoint of a walk is another run's
 	checkpoint *warehouse.Checkpoint // of a walk: where the next run can continue
-	surplus    uint64                // rows that were staged after the checkpoint, and are read again
+	surplus    warehouse.Set         // rows that were staged after the checkpoint, and are read again
 	resumed    bool                  // it continues a walk: its pages may be hours apart
 	batches    int                   // staged so far, over all attempts (syncer-5)
 	refused    refused               // not yet in the record
@@ -266,7 +266,10 @@ type chain struct {
 
 // refused counts what the warehouse did not take. The goroutine that stages counts, while the record belongs to the one
 // that reads.
-type refused struct{ records, all uint64 }
+type refused struct {
+	records warehouse.Set
+	all     uint64
+}
 
 // filled is a batch that is ready to be staged. next and totals are valid once this batch and
 // those before it are staged.

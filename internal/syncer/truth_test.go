@@ -213,6 +213,26 @@ func checkTruth(t *testing.T, w *warehouse.Warehouse, x *world, account string, 
 	if slices.Contains(streams, "products") {
 		checkPrices(t, w, x, account)
 	}
+	checkCertified(t, w, account, streams...)
+}
+
+// checkCertified wants what is stored to be what the runs have certified. That rows were changed by hand, as some tests
+// do, is in the certificate of the run that found it.
+func checkCertified(t *testing.T, w *warehouse.Warehouse, account string, streams ...string) {
+	t.Helper()
+	audits, err := w.AuditCertificates(t.Context(), func(id warehouse.StreamID) bool {
+		return id.Account == account && slices.Contains(streams, id.Stream)
+	}, 3)
+	if err != nil || len(audits) == 0 {
+		t.Errorf("%s: %d audits: %v", account, len(audits), err)
+	}
+	for _, a := range audits {
+		for _, f := range a.Findings {
+			if f.Kind != warehouse.FoundRestated {
+				t.Errorf("%s of %s: %+v", a.Stream, a.Account, f)
+			}
+		}
+	}
 }
 
 // truthRows returns what the view of a stream must have, by the key of the row.

@@ -207,7 +207,7 @@ func TestRecoverPrices(t *testing.T) {
 			w := open(t)
 			r := begin(t, w, "products")
 			stage(t, w, r, page)
-			c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
+			c, err := w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
 			must(t, err)
 			now := r.StartedAt.Add(time.Second)
 			_, err = w.Writer(r).Prepare(t.Context(), c, now)

@@ -8,12 +8,12 @@ import (
 
 // countStaged counts what is staged. Staging tables neither merge nor collapse rows, so the count is exact.
 func (x script) countStaged() string {
-	return x.render("SELECT count() FROM $staging WHERE run_id = {run:UUID}", nil)
+	return x.render("SELECT count(), sum($sum) FROM $staging WHERE run_id = {run:UUID}", parts{"sum": stagedSum(x.Stream)})
 }
 
 // countBefore returns, in one row: the warehouse's time; the numbers of staged rows, of their keys, of rows that are
-// dated in the future and of rows that differ from the live ones; the number of live rows; whether the account has no
-// rows at all. For a run that has read everything, the live rows are counted again.
+// dated in the future and of rows that differ from the live ones; the sums of staged rows with and without their
+// entries; the number of live rows; whether the account has no rows at all. For a run that has read everything, the live rows are counted again.
 //
 // staged is how many rows there should be. If these are few, their keys and contents fit into sets in memory. If they
 // are more, all of them count as different from the live ones. Keys alone are counted in a set up to keysInSet. That
@@ -31,11 +31,12 @@ func (x script) countBefore(scope Scope, staged uint64) string {
     ))`
 	}
 	return x.render("SELECT toUnixTimestamp64Micro(now64(6)), count(),\n    "+keys+",\n    countIf($ahead),\n    "+other+`,
+    sum($staged), sum($content),
     ($live),
     (SELECT count() = 0 FROM (SELECT 1 FROM $latest WHERE account = {account:String} LIMIT 1))
 FROM $staging
 WHERE run_id = {run:UUID}`,
-		parts{"ahead": stagedAhead, "live": x.countLive(scope == Whole)})
+		parts{"ahead": stagedAhead, "staged": stagedSum(x.Stream), "content": rowSum(x.names["key"], "_hash"), "live": x.countLive(scope == Whole)})
 }
 
 // keysInSet is how many staged keys are counted in a set. Each takes up to 50 bytes of memory in each of the threads.
@@ -44,7 +45,7 @@ const keysInSet = 2_000_000
 func (x script) dropOldChanges() string { return x.render("DROP TABLE IF EXISTS $changes", nil) }
 
 func (x script) createChanges() string {
-	return x.render(`CREATE TABLE IF NOT EXISTS $changes ($key $type, change UInt8, version UInt128$position)
+	return x.render(`CREATE TABLE IF NOT EXISTS $changes ($key $type, change UInt8, version UInt128, was UInt64, now UInt64$position)
 ENGINE = MergeTree ORDER BY $key
 COMMENT 'What a run under way will change'`, parts{"type": keyColumns(x.Stream)[0].typ, "position": x.position()})
 }
@@ -68,6 +69,7 @@ func (x script) insertChanges(scope Scope, ahead bool) string {
 		"insert": strconv.Itoa(changeInsert), "update": strconv.Itoa(changeUpdate),
 		"delete": strconv.Itoa(changeDelete),
 		"older":  strconv.Itoa(changeOlder),
+		"was":    rowSum("l."+x.names["key"], "l._hash"), "now": rowSum("s."+x.names["key"], "s._hash"),
 	})
 }
 

@@ -61,7 +61,7 @@ func BenchmarkCounts(b *testing.B) {
 		}
 		var c Changes
 		var prepared Prepared
-		measure("plan", func() (err error) { c, err = x.Plan(b.Context(), Part, sales); return err })
+		measure("plan", func() (err error) { c, err = x.Plan(b.Context(), Part, staged(b, w, r)); return err })
 		measure("prepare", func() error { return x.prepare(b.Context(), c, r.StartedAt) })
 		measure("count-keys", func() (err error) { prepared, err = x.countPrepared(b.Context(), c); return err })
 		in := Intent{RunID: r.ID, MergedAt: r.StartedAt, Prepared: prepared, Derived: derivedNames(r.Stream),

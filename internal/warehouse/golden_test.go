@@ -122,8 +122,14 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("deleteCleared, what they were", deleteCleared("acme", s.Name, []string{"a", "b"}, false))
 	add("deleteCleared, that they were cleared", deleteCleared("acme", s.Name, []string{"a", "b"}, true))
 	for _, known := range []bool{false, true} {
-		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known))
+		add(fmt.Sprintf("inspectDelta, with earlier versions: %t", known), x.inspectDelta(rulesOf(s, known), known, Changes{}))
 	}
+	first := Changes{First: true, Distinct: largeFirst, Staged: largeFirst + 1}
+	add("inspectDelta, of a large first load", x.inspectDelta(rulesOf(s, true), false, first))
+	add("selectLiveSum", selectLiveSum(s))
+	add("expected, of a large first load", x.expected(first))
+	add("removed", x.removed(Changes{}))
+	add("selectAltered", selectAltered(s, latestTable(s), 100))
 	if len(s.References()) > 0 {
 		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))
 	}

@@ -31,15 +31,27 @@ func stagedHash(s *catalog.Stream) string {
 	return hashOf(values)
 }
 
+// contentName names the columns that the hash of a row is made of.
+func contentName(s *catalog.Stream) string {
+	sum := sha256.Sum256([]byte(stagedHash(s)))
+	return hex.EncodeToString(sum[:4])
+}
+
 // hashComment is the comment of the column _hash. It names what the hash is made of, so that a table says by which hash
 // its rows are stored.
 func hashComment(s *catalog.Stream) string {
-	sum := sha256.Sum256([]byte(stagedHash(s)))
-	return "Hash of the content: equal hashes are equal rows (" + hex.EncodeToString(sum[:4]) + ")"
+	return "Hash of the content: equal hashes are equal rows (" + contentName(s) + ")"
 }
 
 // storedHash returns the same hash for a row of <stream>_latest or <stream>_versions.
-func storedHash(s *catalog.Stream) string {
+func storedHash(s *catalog.Stream) string { return hashOf(storedValues(s)) }
+
+// storedContentSum is contentSum of the hash, computed from the columns of a stored row.
+func storedContentSum(s *catalog.Stream) string {
+	return "cityHash64(" + strings.Join(storedValues(s), ", ") + ")"
+}
+
+func storedValues(s *catalog.Stream) []string {
 	var absent []string
 	for i, bit := range catalog.NullBits(s.Fields) {
 		if bit >= 0 {
@@ -52,7 +64,7 @@ func storedHash(s *catalog.Stream) string {
 			values = append(values, toWire(f))
 		}
 	}
-	return hashOf(values)
+	return values
 }
 
 // toWire returns the value of a field of a stored row in the form in which its staging table has it. fromWire

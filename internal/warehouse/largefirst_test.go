@@ -42,13 +42,13 @@ func TestLargeFirstLoad(t *testing.T) {
 	}
 	r := begin(t, w, "transactions")
 	stage(t, w, r, append(pages, sales(again...))...)
-	c, err := w.Writer(r).Plan(t.Context(), Whole, largeFirst+twice)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
 	must(t, err)
 	var now int64
-	var rows, distinct, ahead, other, live uint64
+	var rows, distinct, ahead, other, sum, content, live uint64
 	var none bool
 	must(t, w.conn.QueryRow(t.Context(), w.Writer(r).script.countBefore(Part, keysInSet+1), w.Writer(r).args(time.Now())...).
-		Scan(&now, &rows, &distinct, &ahead, &other, &live, &none))
+		Scan(&now, &rows, &distinct, &ahead, &other, &sum, &content, &live, &none))
 	if rows != c.Staged || distinct != c.Distinct || !none {
 		t.Errorf("of more rows: %d of %d keys, the first: %v", rows, distinct, none)
 	}
@@ -62,7 +62,7 @@ func TestLargeFirstLoad(t *testing.T) {
 		t.Error(d)
 	}
 	if d := cmp.Diff(Changes{Inserted: largeFirst, Staged: largeFirst + twice, Distinct: largeFirst, First: true},
-		first); d != "" {
+		first, anySum); d != "" {
 		t.Error(d)
 	}
 	unmerged := "SELECT count() FROM system.parts WHERE active AND database = currentDatabase() AND level = 0 AND rows >= 30_000 AND table IN ('transactions_latest', 'transactions_versions', 'transactions_keys', 'payout_transactions_latest')"
@@ -91,7 +91,7 @@ func TestLargeFirstLoad(t *testing.T) {
 		changed = append(changed, paidSale(twice+n, "CONFIRMED", day2))
 	}
 	second := load(t, w, "transactions", Part, sales(append(changed, again[0])...))
-	if d := cmp.Diff(Changes{Updated: 10, Unchanged: 1, Staged: 11, Distinct: 11, Live: largeFirst}, second); d != "" {
+	if d := cmp.Diff(Changes{Updated: 10, Unchanged: 1, Staged: 11, Distinct: 11, Live: largeFirst}, second, anySum); d != "" {
 		t.Error(d)
 	}
 	if enginetest.Wide() { // merges must change nothing: what is wrong before them is wrong after them

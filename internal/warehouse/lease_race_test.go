@@ -183,7 +183,10 @@ func publishAsRun(ctx context.Context, w *Warehouse, r Run) error {
 	_, err = x.Recover(ctx, l, r.ID)
 	var c Changes
 	if err == nil {
-		c, err = x.Plan(ctx, Part, 1)
+		var staged Set
+		if staged, err = x.CountStaged(ctx); err == nil {
+			c, err = x.Plan(ctx, Part, staged)
+		}
 	}
 	var p Prepared
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
@@ -48,15 +49,17 @@ func stage(t testing.TB, w *Warehouse, r Run, pages ...string) {
 	}
 }
 
+// anySum compares changes without their sums.
+var anySum = cmpopts.IgnoreFields(Changes{}, "Sum")
+
 // staged counts the rows that the run has staged.
-func staged(t *testing.T, w *Warehouse, r Run) uint64 {
+func staged(t testing.TB, w *Warehouse, r Run) Set {
 	t.Helper()
-	var n uint64
-	if err := w.conn.QueryRow(t.Context(), "SELECT count() FROM "+stagingTable(r.Stream)+" WHERE run_id = {run:UUID}",
-		named("run", r.ID.String())).Scan(&n); err != nil {
+	rows, err := w.Writer(r).CountStaged(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return rows
 }
 
 // publish merges what the run has staged.
@@ -125,17 +128,17 @@ func TestSnapshotMerge(t *testing.T) {
 	codes := func() []string { return text(t, w, "SELECT code FROM coupons ORDER BY id") }
 
 	got := load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, First: true}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, First: true}, got, anySum); d != "" {
 		t.Errorf("first load: %s", d)
 	}
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]", "["+coupon(idB, "b1", day1)+"]")
-	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2, Staged: 2, Same: true}, got); d != "" {
+	if d := cmp.Diff(Changes{Unchanged: 2, Distinct: 2, Live: 2, Staged: 2, Same: true}, got, anySum); d != "" {
 		t.Errorf("nothing changed: %s", d)
 	}
 	// A changed, B gone, C new; A also comes as an older version on a later page, which must lose.
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+"]",
 		"["+coupon(idC, "c1", day1)+","+coupon(idA, "a1", day1)+"]")
-	if d := cmp.Diff(Changes{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 3}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 1, Updated: 1, Deleted: 1, Distinct: 2, Live: 2, Staged: 3}, got, anySum); d != "" {
 		t.Errorf("changes: %s", d)
 	}
 	if d := cmp.Diff([]string{"a2", "c1"}, codes()); d != "" {
@@ -144,7 +147,7 @@ func TestSnapshotMerge(t *testing.T) {
 	// B comes back.
 	got = load(t, w, "coupons", Whole, "["+coupon(idA, "a2", day2)+","+coupon(idB, "b1", day1)+","+coupon(idC, "c1", day1)+
 		"]")
-	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2, Staged: 3}, got); d != "" {
+	if d := cmp.Diff(Changes{Inserted: 1, Unchanged: 2, Distinct: 3, Live: 2, Staged: 3}, got, anySum); d != "" {
 		t.Errorf("return: %s", d)
 	}
 	if d := cmp.Diff([]string{"a2", "b1", "c1"}, codes()); d != "" {
@@ -207,7 +210,7 @@ func TestPartDeletesNothing(t *testing.T) {
 	}
 	load(t, w, "transactions", Part, page(idA, "1"), page(idB, "99999999999999.9999"))
 	got := load(t, w, "transactions", Part, page(idB, "5e-3"))
-	if d := cmp.Diff(Changes{Updated: 1, Distinct: 1, Live: 2, Staged: 1}, got); d != "" {
+	if d := cmp.Diff(Changes{Updated: 1, Distinct: 1, Live: 2, Staged: 1}, got, anySum); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"1", "0.005"}, text(t, w, "SELECT order_value FROM transactions ORDER BY id")); d != "" {

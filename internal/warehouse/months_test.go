@@ -94,7 +94,7 @@ func TestMonthsHalfAttached(t *testing.T) {
 		stage(t, w, r, sales(saleAt(idA, move, "CONFIRMED", day), saleAt(idB, "2025-01-01T10:00:00Z", "CONFIRMED", day),
 			saleAt(fmt.Sprintf("0000000%d-0000-4000-8000-00000000000d", n+1), "2025-12-01T00:00:00Z", "PENDING", day)))
 		writer := w.Writer(r)
-		c, err := writer.Plan(t.Context(), Part, 3)
+		c, err := writer.Plan(t.Context(), Part, staged(t, w, r))
 		must(t, err)
 		prepared, err := writer.Prepare(t.Context(), c, r.StartedAt)
 		must(t, err)

@@ -11,13 +11,13 @@ import (
 )
 
 // Plan compares what the run has staged with what readers see, and counts the differences. Nothing that readers see
-// changes. staged is the number of rows that the run has sent. If the warehouse has another number, it returns a
+// changes. staged are the rows that the run has sent. If the warehouse has other ones, it returns a
 // *StagedError and the run must not continue: a row that is missing from a snapshot would be deleted.
-func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes, error) {
-	c := Changes{Staged: staged, Unlisted: scope == Unlisted}
+func (w *Writer) Plan(ctx context.Context, scope Scope, staged Set) (Changes, error) {
+	c := Changes{Staged: staged.Rows, Unlisted: scope == Unlisted}
 	err := w.pool.catchUp(ctx, published(w.Stream)...)
 	if err == nil {
-		err = w.plan(ctx, scope, &c)
+		err = w.plan(ctx, scope, staged, &c)
 	}
 	if err != nil {
 		return Changes{}, fmt.Errorf("comparing run %s of %s with the warehouse: %w", w.ID, w.Stream.Name, err)
@@ -25,8 +25,8 @@ func (w *Writer) Plan(ctx context.Context, scope Scope, staged uint64) (Changes,
 	return c, nil
 }
 
-func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
-	args, other, err := w.countBefore(ctx, scope, c)
+func (w *Writer) plan(ctx context.Context, scope Scope, staged Set, c *Changes) error {
+	args, other, err := w.countBefore(ctx, scope, staged, c)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func (w *Writer) plan(ctx context.Context, scope Scope, c *Changes) error {
 	return w.count(ctx, c)
 }
 
-// countBefore counts what is staged and what readers see, and compares the count of what is staged with what the
+// countBefore counts what is staged and what readers see, and compares what is staged with what the
 // run has sent (warehouse-4). It returns the parameters of the comparison, and how many staged rows differ from
 // the live ones.
-func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args []any, other uint64, err error) {
+func (w *Writer) countBefore(ctx context.Context, scope Scope, staged Set, c *Changes) (args []any, other uint64, err error) {
 	var now time.Time
 	if w.ServerTime.IsZero() { // the parameters then need the warehouse's clock
 		if now, err = w.pool.Now(ctx); err != nil {
@@ -70,15 +70,16 @@ func (w *Writer) countBefore(ctx context.Context, scope Scope, c *Changes) (args
 		}
 	}
 	var us int64
-	var have uint64
+	var have, sum, content uint64
 	if err := w.pool.conn.QueryRow(ctx, w.script.countBefore(scope, c.Staged), named("account", w.Account),
 		named("run", w.ID.String()), w.cap(now)).
-		Scan(&us, &have, &c.Distinct, &c.Ahead, &other, &c.Live, &c.First); err != nil {
+		Scan(&us, &have, &c.Distinct, &c.Ahead, &other, &sum, &content, &c.Live, &c.First); err != nil {
 		return nil, 0, err
 	}
-	if have != c.Staged {
-		return nil, 0, &StagedError{Want: c.Staged, Have: have}
+	if there := (Set{have, Sum(sum)}); there != staged {
+		return nil, 0, &StagedError{Want: staged, Have: there}
 	}
+	c.Sum = Sum(content)
 	if now.IsZero() {
 		now = time.UnixMicro(us).UTC()
 	}

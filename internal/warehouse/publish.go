@@ -24,6 +24,9 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 	if !in.Watermark.IsZero() {
 		in.Rank = l.rank(in)
 	}
+	if err := w.certify(ctx, l, &in); err != nil {
+		return err
+	}
 	p := publication{Writer: w, lease: l, intent: in}
 	if !in.Record.Changes.Any() && w.Stream.Child == nil {
 		return p.endUnchanged(ctx)
@@ -68,6 +71,7 @@ func (p publication) endUnchanged(ctx context.Context) (err error) {
 	if p.intent.Last && p.Stream.Kind != catalog.Walk { // walks and backfills write over what the lease found
 		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
 	}
+	p.lease.certificate = p.intent.certificate
 	if p.intent.Last {
 		p.lease.pending, p.lease.settled = states, p.reading.local
 		return nil
@@ -96,7 +100,7 @@ func (p publication) leave(err error) {
 // is read again.
 func (p publication) withdraw(ctx context.Context, cause error) error {
 	record := p.intent.Record
-	record.Outcome, record.Error, record.Changes = OutcomeFailed, cause.Error(), Changes{}
+	record.Outcome, record.Error, record.Changes, record.Certificate = OutcomeFailed, cause.Error(), Changes{}, ""
 	if err := p.pool.saveRun(ctx, record); err != nil {
 		return err
 	}
@@ -114,6 +118,7 @@ func (p publication) finish(ctx context.Context) error {
 	if err := p.lease.save(ctx, slices.Concat(p.intent.states(p.ID), p.intent.live(p.Stream), p.derivedState())...); err != nil {
 		return err
 	}
+	p.lease.certificate = p.intent.certificate
 	if err := p.Discard(ctx); err != nil {
 		p.leave(err)
 	}

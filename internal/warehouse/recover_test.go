@@ -15,7 +15,7 @@ func prepared(t *testing.T, w *Warehouse, page string) (Run, Intent) {
 	t.Helper()
 	r := begin(t, w, "coupons")
 	stage(t, w, r, page)
-	c, err := w.Writer(r).Plan(t.Context(), Whole, 1)
+	c, err := w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestUnlisted(t *testing.T) {
 			}
 			got := load(t, w, "coupons", Unlisted, "["+coupon(idA, "a1", day2)+","+coupon(idB, "b1", day1)+"]")
 			if d := cmp.Diff(Changes{Inserted: 2, Distinct: 2, Staged: 2, Live: live, First: first, Unlisted: true},
-				got); d != "" {
+				got, anySum); d != "" {
 				t.Errorf("read by address: %s", d)
 			}
 			known("a1 false", "b1 false")
@@ -54,7 +54,7 @@ func TestUnlisted(t *testing.T) {
 
 			// A known row does not change, whatever its own address says later, whether it is live or gone.
 			got = load(t, w, "coupons", Unlisted, "["+coupon(idA, "a9", "2027-01-01T00:00:00Z")+"]")
-			if d := cmp.Diff(Changes{Unchanged: 1, Distinct: 1, Staged: 1, Ahead: 1, Live: live, Unlisted: true}, got); d != "" {
+			if d := cmp.Diff(Changes{Unchanged: 1, Distinct: 1, Staged: 1, Ahead: 1, Live: live, Unlisted: true}, got, anySum); d != "" {
 				t.Errorf("read by address again: %s", d)
 			}
 			known("a1 false", "b1 false")
@@ -63,7 +63,7 @@ func TestUnlisted(t *testing.T) {
 			page := "[" + coupon(idA, "a1", day1) + "," + coupon(idC, "c1", day1) + "]"
 			got = load(t, w, "coupons", Whole, page)
 			inserted := 2 - live
-			if d := cmp.Diff(Changes{Inserted: inserted, Unchanged: live, Distinct: 2, Staged: 2, Live: live}, got); d != "" {
+			if d := cmp.Diff(Changes{Inserted: inserted, Unchanged: live, Distinct: 2, Staged: 2, Live: live}, got, anySum); d != "" {
 				t.Errorf("listed: %s", d)
 			}
 			known("a1 true", "b1 false")

@@ -171,7 +171,7 @@ func TestLostConnection(t *testing.T) {
 	wire.word, wire.after = "coupons_staging", 20_000 // of the compressed rows
 	wire.mu.Unlock()
 	stage(t, far, r, coupons(rows))
-	if n := staged(t, w, r); n != rows || far.Retries() == 0 {
+	if n := staged(t, w, r).Rows; n != rows || far.Retries() == 0 {
 		t.Errorf("%d rows after %d retries", n, far.Retries())
 	}
 
@@ -188,7 +188,7 @@ func TestLostConnection(t *testing.T) {
 	r = begin(t, far, "coupons")
 	<-back
 	stage(t, far, r, coupons(rows))
-	if n := staged(t, w, r); n != rows {
+	if n := staged(t, w, r).Rows; n != rows {
 		t.Errorf("%d rows", n)
 	}
 }
@@ -294,7 +294,7 @@ func TestWarehouseFaults(t *testing.T) {
 			fault.Advice == "" {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if n := staged(t, w, r); n != uint64(1+5*(number-1)) {
+		if n := staged(t, w, r).Rows; n != uint64(1+5*(number-1)) {
 			t.Errorf("%s: %d rows are staged", c.name, n)
 		}
 		// Repaired during the retries: the same batch is inserted, once.
@@ -311,7 +311,7 @@ func TestWarehouseFaults(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		<-mended
-		if n := staged(t, w, r); n != uint64(1+5*number) {
+		if n := staged(t, w, r).Rows; n != uint64(1+5*number) {
 			t.Errorf("%s: %d rows are staged", c.name, n)
 		}
 		number++

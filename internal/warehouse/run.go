@@ -87,6 +87,8 @@ type Changes struct {
 	Same bool `json:"-"`
 	// First says that the account had no row at all before, deleted ones included.
 	First bool `json:"first"`
+	// Sum is that of the staged rows, without the entries of a child (rowSum).
+	Sum Sum `json:"-"`
 	// Live is the number of rows that readers saw before the merge.
 	Live uint64 `json:"live"`
 	// Moved is the number of rows inserted or updated that are stored at another position than before.
@@ -95,12 +97,16 @@ type Changes struct {
 	Unlisted bool `json:"unlisted,omitempty"`
 }
 
-// StagedError says that the warehouse does not have the rows that a run has staged. Nothing was changed, and the run
-// must start over.
-type StagedError struct{ Want, Have uint64 }
+// StagedError says that the warehouse does not have the rows that a run has staged: not as many, or other ones. Nothing
+// was changed, and the run must start over.
+type StagedError struct{ Want, Have Set }
 
 func (e *StagedError) Error() string {
-	return fmt.Sprintf("%d rows were staged, but the warehouse has %d: nothing was changed, and the next run reads everything again", e.Want, e.Have)
+	if e.Want.Rows == e.Have.Rows {
+		return fmt.Sprintf("%d rows were staged, but the warehouse has them altered (sum %016x instead of %016x): nothing was changed, and the next run reads everything again; look at the memory and the network of both machines",
+			e.Want.Rows, uint64(e.Have.Sum), uint64(e.Want.Sum))
+	}
+	return fmt.Sprintf("%d rows were staged, but the warehouse has %d: nothing was changed, and the next run reads everything again", e.Want.Rows, e.Have.Rows)
 }
 
 // Any reports whether the merge changes anything.
@@ -255,12 +261,17 @@ type Totals struct {
 	Pages      uint64 `json:"pages"`
 	Read       uint64 `json:"rows_read"`
 	Staged     uint64 `json:"staged"`
+	Sum        Sum    `json:"sum"`        // of the rows staged, as they were decoded
+	LeftOut    uint64 `json:"left_out"`   // records that were read and are not needed
 	Rejected   uint64 `json:"rejected"`   // entries of rejected_records
 	Unloadable uint64 `json:"unloadable"` // records that were rejected whole
 	Noise      uint64 `json:"noise"`      // decimals whose binary noise was rounded away
 	Bytes      uint64 `json:"bytes"`
 	Retries    uint64 `json:"retries"`
 }
+
+// Set returns the rows that were staged.
+func (t Totals) Set() Set { return Set{t.Staged, t.Sum} }
 
 // RunRecord is one row of sync_runs.
 //
@@ -285,7 +296,8 @@ type RunRecord struct {
 	Scope          string    `json:"scope,omitempty"` // what was read of the list (catalog.Scope.Encode); "": all of it
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
-	Cause          string    `json:"cause,omitempty"` // equal ones are one fault, if they are of one account, or of a service
+	Certificate    string    `json:"certificate,omitempty"` // JSON of a Certificate; "": the run was not published
+	Cause          string    `json:"cause,omitempty"`       // equal ones are one fault, if they are of one account, or of a service
 	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
 	Unknown []string `json:"-"`
 	Written Written  `json:"-"` // of a run of this process, for CheckQuality; sync_runs does not have it
@@ -298,7 +310,7 @@ type RunRecord struct {
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
 	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
-	"error String, cause String, version UInt64")
+	"error String, cause String, certificate String, version UInt64")
 
 // LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
 func (r RunRecord) LoadedAll() bool {
@@ -313,6 +325,8 @@ func (t *Totals) Add(o Totals) {
 	t.Pages += o.Pages
 	t.Read += o.Read
 	t.Staged += o.Staged
+	t.Sum += o.Sum
+	t.LeftOut += o.LeftOut
 	t.Rejected += o.Rejected
 	t.Unloadable += o.Unloadable
 	t.Noise += o.Noise
@@ -372,6 +386,8 @@ type Written struct {
 	Broken  []Broken // one for each rule of the stream
 	Keys    []string // of a sample of the rows
 	Payouts uint64   // rows that name a payout, or that did in an earlier version
+	Added   Sum      // of the rows that are inserted or updated
+	Removed Sum      // of the rows that are updated or deleted, as they were
 }
 
 // Broken is how many rows of a run break a rule.

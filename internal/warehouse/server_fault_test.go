@@ -66,7 +66,7 @@ func TestServerFaults(t *testing.T) {
 			l, err := far.Acquire(t.Context(), r)
 			must(t, err)
 			x := far.Writer(r)
-			c, err := x.Plan(t.Context(), Whole, 1)
+			c, err := x.Plan(t.Context(), Whole, staged(t, w, r))
 			must(t, err)
 			p, err := x.Prepare(t.Context(), c, l.Begun())
 			must(t, err)

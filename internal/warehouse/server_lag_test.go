@@ -33,7 +33,7 @@ func TestLagThatDoesNotPass(t *testing.T) {
 		}
 		return true
 	})
-	_, err := far.Writer(r).Plan(t.Context(), Whole, 1)
+	_, err := far.Writer(r).Plan(t.Context(), Whole, staged(t, far, r))
 	lag, ok := errors.AsType[*LagError](err)
 	if !ok || lag.Table != "coupons_latest" || lag.Waited != lagTurns*time.Second ||
 		!strings.Contains(err.Error(), "lags behind the other replicas") {
@@ -73,7 +73,7 @@ func TestLagOnKeeper(t *testing.T) {
 	elsewhere := begin(t, w, "coupons")
 	stage(t, w, elsewhere, "["+coupon(idA, "a1", day1)+"]")
 	x := w.Writer(elsewhere)
-	c, err := x.Plan(t.Context(), Whole, 1)
+	c, err := x.Plan(t.Context(), Whole, staged(t, w, elsewhere))
 	must(t, err)
 	_, err = x.Prepare(t.Context(), c, elsewhere.StartedAt)
 	must(t, err, w.exec(t.Context(), "ALTER TABLE "+other+".coupons_latest ATTACH PARTITION tuple() FROM "+
@@ -82,7 +82,7 @@ func TestLagOnKeeper(t *testing.T) {
 	r := begin(t, w, "coupons")
 	stage(t, w, r, "["+coupon(idB, "b1", day2)+"]")
 	begun := time.Now()
-	_, err = w.Writer(r).Plan(t.Context(), Whole, 1)
+	_, err = w.Writer(r).Plan(t.Context(), Whole, staged(t, w, r))
 	if lag, ok := errors.AsType[*LagError](err); !ok || lag.Table != "coupons_latest" {
 		t.Fatalf("%v", err)
 	}
@@ -93,7 +93,7 @@ func TestLagOnKeeper(t *testing.T) {
 	w.lagTurn = lagTurn // the queue takes what it takes
 	again := begin(t, w, "coupons")
 	stage(t, w, again, "["+coupon(idB, "b1", day2)+"]")
-	c, err = w.Writer(again).Plan(t.Context(), Whole, 1)
+	c, err = w.Writer(again).Plan(t.Context(), Whole, staged(t, w, again))
 	must(t, err)
 	if c.Inserted != 1 || c.Deleted != 1 {
 		t.Errorf("what the other worker had published was not seen: %+v", c)

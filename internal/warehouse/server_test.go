@@ -193,9 +193,10 @@ func TestLaggingReplica(t *testing.T) {
 	load(t, far, "coupons", Whole, "["+coupon(idA, "a1", day1)+","+coupon(idB, "b1", day1)+"]")
 	r := begin(t, far, "coupons")
 	stage(t, far, r, "["+coupon(idA, "a2", day2)+"]")
+	sent := staged(t, far, r)
 	f.does(is("FROM coupons_staging", "FROM (SELECT *, _version, _hash FROM coupons_staging LIMIT 0)"))
-	_, err := far.Writer(r).Plan(t.Context(), Whole, 1)
-	if lag, ok := errors.AsType[*StagedError](err); !ok || *lag != (StagedError{Want: 1, Have: 0}) {
+	_, err := far.Writer(r).Plan(t.Context(), Whole, sent)
+	if lag, ok := errors.AsType[*StagedError](err); !ok || *lag != (StagedError{Want: sent}) {
 		t.Errorf("%v", err)
 	}
 	if d := cmp.Diff([]string{"a1", "b1"}, text(t, w, "SELECT code FROM coupons ORDER BY code")); d != "" {

@@ -33,13 +33,13 @@ func (w *Writer) Stage(ctx context.Context, number int, batches ...*decode.Batch
 	return w.stage(ctx, number, pieces)
 }
 
-// CountStaged counts the rows that the run has staged so far.
-func (w *Writer) CountStaged(ctx context.Context) (uint64, error) {
-	var n uint64
-	if err := w.pool.conn.QueryRow(ctx, w.script.countStaged(), named("run", w.ID.String())).Scan(&n); err != nil {
-		return 0, fmt.Errorf("counting what run %s of %s has staged: %w", w.ID, w.Stream.Name, err)
+// CountStaged counts the rows that the run has staged so far, and adds them up.
+func (w *Writer) CountStaged(ctx context.Context) (Set, error) {
+	var rows, sum uint64
+	if err := w.pool.conn.QueryRow(ctx, w.script.countStaged(), named("run", w.ID.String())).Scan(&rows, &sum); err != nil {
+		return Set{}, fmt.Errorf("counting what run %s of %s has staged: %w", w.ID, w.Stream.Name, err)
 	}
-	return n, nil
+	return Set{rows, Sum(sum)}, nil
 }
 
 // rowValues returns the columns of a piece, in the order of stagingColumns.
@@ -188,7 +188,7 @@ func split(pieces []piece) (left, right []piece) {
 func rejectRow(b *decode.Batch, row int) (decode.Reject, error) {
 	raw, err := b.Record(row)
 	return decode.Reject{Page: b.Pages[row], Fetched: b.Fetched[row], Key: b.Key(row), Reason: decode.ReasonRefused,
-		Raw: raw}, err
+		Raw: raw, Sum: b.Sums[row]}, err
 }
 
 // PlannedDelete is a row that the run's plan deletes.

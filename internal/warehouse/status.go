@@ -272,7 +272,7 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
 			r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, r.Cause,
-			uint64(next.UnixMicro()))
+			r.Certificate, uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)

@@ -96,10 +96,11 @@ type Lease struct {
 	freeVersion uint64    // highest version of all states when the stream was found to be free
 	taken       time.Time // local time at which the lease was certainly held
 	orphan      bool
-	untidy      bool       // something is left that the next holder has to clear away
-	states      []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
-	pending     []stateRow // stored together with the end of the lease
-	settled     time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
+	untidy      bool         // something is left that the next holder has to clear away
+	states      []stateRow   // of the stream, as the holder found them, the oldest first; cleared ones are empty
+	pending     []stateRow   // stored together with the end of the lease
+	certificate *Certificate // of the last run that this holder has published; nil: the one in states
+	settled     time.Time    // local time when the lease was checked for the end of the last run; zero: it was not
 	stop        context.CancelFunc
 	done        sync.WaitGroup
 
@@ -129,12 +130,13 @@ func (e *HeldError) Error() string {
 
 // Names of the state that a stream of an account has.
 const (
-	stateWatermark  = "watermark"
-	stateCheckpoint = "checkpoint"
-	stateIntent     = "intent" // followed by the run's ID: two workers at once each have their own
-	stateLease      = "lease"
-	stateLive       = "live"    // how many rows readers see, of a stream that is ordered by a time
-	stateDerived    = "derived" // the derived tables that are up to date with the last publication
+	stateWatermark   = "watermark"
+	stateCheckpoint  = "checkpoint"
+	stateIntent      = "intent" // followed by the run's ID: two workers at once each have their own
+	stateLease       = "lease"
+	stateCertificate = "certificate" // of the last run
+	stateLive        = "live"        // how many rows readers see, of a stream that is ordered by a time
+	stateDerived     = "derived"     // the derived tables that are up to date with the last publication
 )
 
 // StateOrigin names the state that has the identity (dealapi.Client.Identity) of the service whose rows are loaded, for

@@ -184,7 +184,7 @@ ALTER TABLE product_prices_hashes ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 
 INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries);
 
 -- countStaged
-SELECT count() FROM products_staging WHERE run_id = {run:UUID};
+SELECT count(), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)), _entries)) FROM products_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
 SELECT toString(product_key) FROM products_staging WHERE run_id = {run:UUID};
@@ -198,6 +198,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT product_key, _hash FROM products_latest FINAL
         WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)), _entries)), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
 FROM products_staging
@@ -212,6 +213,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT product_key, _hash FROM products_latest FINAL
         WHERE account = {account:String} AND _deleted = 0 AND product_key IN (SELECT product_key FROM products_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)), _entries)), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
 FROM products_staging
@@ -222,6 +224,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     uniqExact(product_key),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)), _entries)), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
 FROM products_staging
@@ -232,6 +235,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM products_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)), _entries)), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:String} LIMIT 1))
 FROM products_staging
@@ -244,12 +248,12 @@ SELECT count() = 0 FROM (SELECT 1 FROM products_latest WHERE account = {account:
 DROP TABLE IF EXISTS products_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128)
+CREATE TABLE IF NOT EXISTS products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128, was UInt64, now UInt64)
 ENGINE = MergeTree ORDER BY product_key
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -264,7 +268,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -281,7 +287,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -296,7 +302,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -315,7 +323,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -330,7 +338,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -352,7 +362,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -367,7 +377,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -391,7 +403,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -406,7 +418,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -422,7 +436,7 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -437,7 +451,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1334,6 +1350,11 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'products'
 -- inspectDelta, with earlier versions: false
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM products_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM products_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
     anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
 FROM products_delta_0000000000004000800000000000a11e;
@@ -1341,6 +1362,28 @@ FROM products_delta_0000000000004000800000000000a11e;
 -- inspectDelta, with earlier versions: true
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM products_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM products_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
     anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
 FROM products_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, of a large first load
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}) AS s),
+    toUInt64(0),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM products_delta_0000000000004000800000000000a11e;
+
+-- selectLiveSum
+SELECT count(), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0;

@@ -227,7 +227,7 @@ ALTER TABLE promotions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 'R
 INSERT INTO promotions_staging (run_id, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _nulls, _extra, _page, _fetched);
 
 -- countStaged
-SELECT count() FROM promotions_staging WHERE run_id = {run:UUID};
+SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
 SELECT toString(id) FROM promotions_staging WHERE run_id = {run:UUID};
@@ -241,6 +241,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT id, _hash FROM promotions_latest FINAL
         WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM promotions_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1))
 FROM promotions_staging
@@ -255,6 +256,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT id, _hash FROM promotions_latest FINAL
         WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM promotions_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1))
 FROM promotions_staging
@@ -265,6 +267,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     uniqExact(id),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1))
 FROM promotions_staging
@@ -275,6 +278,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM promotions_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {account:String} LIMIT 1))
 FROM promotions_staging
@@ -287,12 +291,12 @@ SELECT count() = 0 FROM (SELECT 1 FROM promotions_latest WHERE account = {accoun
 DROP TABLE IF EXISTS promotions_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS promotions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128)
+CREATE TABLE IF NOT EXISTS promotions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, was UInt64, now UInt64)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -307,7 +311,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -324,7 +330,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -339,7 +345,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -358,7 +366,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -373,7 +381,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -395,7 +405,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -410,7 +420,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -434,7 +446,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -449,7 +461,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -465,7 +479,7 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version)
+INSERT INTO promotions_changes_0000000000004000800000000000a11e (id, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -480,7 +494,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT id, _version, _hash, bitTest(_nulls, 3) AS _undated
@@ -999,6 +1015,11 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'promotion
 -- inspectDelta, with earlier versions: false
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM promotions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM promotions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false))
 FROM promotions_delta_0000000000004000800000000000a11e;
@@ -1006,6 +1027,28 @@ FROM promotions_delta_0000000000004000800000000000a11e;
 -- inspectDelta, with earlier versions: true
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM promotions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM promotions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false))
 FROM promotions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, of a large first load
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    toUInt64(0),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM promotions_staging FINAL
+    WHERE run_id = {run:UUID}) AS s),
+    toUInt64(0),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0))),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false))
+FROM promotions_delta_0000000000004000800000000000a11e;
+
+-- selectLiveSum
+SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0;

@@ -153,6 +153,7 @@ CREATE TABLE IF NOT EXISTS sync_runs_log ON CLUSTER `main`
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise',
     cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
+    certificate String COMMENT 'What the run proves of its rows, as JSON: counts, sums of hashes, and the hash of the certificate before it; empty: it was not published',
     version UInt64 COMMENT 'The highest wins'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/dealhouse/sync_runs_log', '{replica}', version)
@@ -1498,12 +1499,12 @@ ALTER TABLE product_prices_hashes ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _ru
 DROP TABLE IF EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128)
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key UUID, change UInt8, version UInt128, was UInt64, now UInt64)
 ENGINE = MergeTree ORDER BY product_key
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1518,7 +1519,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1535,7 +1538,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1550,7 +1553,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1569,7 +1574,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1584,7 +1589,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1606,7 +1613,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1621,7 +1628,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1645,7 +1654,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1660,7 +1669,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -1676,7 +1687,7 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version)
+INSERT INTO `dealhouse_runs`.products_changes_0000000000004000800000000000a11e (product_key, change, version, was, now)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -1691,7 +1702,9 @@ WITH
         if(l._version = 0, 0, l._version + 1)) AS s_version
 SELECT if(s._version = 0, l.product_key, s.product_key),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
-    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version)
+    if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.product_key, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.product_key, reinterpretAsUInt64(substring(s._hash, 9, 8))))
 FROM
 (
     SELECT product_key, _version, _hash
@@ -2321,6 +2334,11 @@ DROP TABLE IF EXISTS `dealhouse_runs`.product_prices_hashes_delta_00000000000040
 -- inspectDelta, with earlier versions: false
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
     anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
 FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
@@ -2328,6 +2346,25 @@ FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
 -- inspectDelta, with earlier versions: true
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
+    anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
+FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, of a large first load
+SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
+    toUInt64(0),
+    sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}) AS s),
+    toUInt64(0),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
+    anyIf(toString(product_key), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0))),
     countIf(_deleted = 0 AND ifNull((ifNull(price < 0, false)), false)),
     anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
 FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
@@ -2479,12 +2516,12 @@ ALTER TABLE transactions_versions ON CLUSTER `main` ADD COLUMN IF NOT EXISTS _ru
 DROP TABLE IF EXISTS `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
+CREATE TABLE IF NOT EXISTS `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, was UInt64, now UInt64, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2501,6 +2538,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -2518,7 +2557,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2535,6 +2574,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -2554,7 +2595,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2571,6 +2612,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -2593,7 +2636,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2610,6 +2653,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -2634,7 +2679,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2651,6 +2696,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -2667,7 +2714,7 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -2684,6 +2731,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -3720,6 +3769,11 @@ DROP TABLE IF EXISTS `dealhouse_runs`.transactions_moves_00000000000040008000000
 -- inspectDelta, with earlier versions: false
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
     countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
@@ -3732,6 +3786,29 @@ FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions
     WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, of a large first load
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}) AS s),
+    toUInt64(0),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
     countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),

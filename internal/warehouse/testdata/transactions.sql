@@ -296,7 +296,7 @@ ALTER TABLE transactions_versions ADD COLUMN IF NOT EXISTS _run_id UUID COMMENT 
 INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched);
 
 -- countStaged
-SELECT count() FROM transactions_staging WHERE run_id = {run:UUID};
+SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_staging WHERE run_id = {run:UUID};
 
 -- selectStagedKeys
 SELECT toString(id) FROM transactions_staging WHERE run_id = {run:UUID};
@@ -310,6 +310,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT id, _hash FROM transactions_keys FINAL
         WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
@@ -324,6 +325,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
         SELECT id, _hash FROM transactions_keys FINAL
         WHERE account = {account:String} AND _deleted = 0 AND id IN (SELECT id FROM transactions_staging WHERE run_id = {run:UUID})
     )),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
@@ -334,6 +336,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     uniqExact(id),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
@@ -344,6 +347,7 @@ SELECT toUnixTimestamp64Micro(now64(6)), count(),
     (SELECT count() FROM transactions_staging FINAL WHERE run_id = {run:UUID}),
     countIf(bitShiftRight(_version, 64) > {cap:UInt64} + 60000),
     count(),
+    sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))),
     (SELECT toUInt64OrZero(argMax(value, version)) FROM sync_state_log WHERE account = {account:String} AND stream = 'transactions' AND name = 'live'),
     (SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {account:String} LIMIT 1))
 FROM transactions_staging
@@ -356,12 +360,12 @@ SELECT count() = 0 FROM (SELECT 1 FROM transactions_latest WHERE account = {acco
 DROP TABLE IF EXISTS transactions_changes_0000000000004000800000000000a11e;
 
 -- createChanges
-CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
+CREATE TABLE IF NOT EXISTS transactions_changes_0000000000004000800000000000a11e (id UUID, change UInt8, version UInt128, was UInt64, now UInt64, position Nullable(DateTime64(3, 'UTC')), moved UInt8)
 ENGINE = MergeTree ORDER BY id
 COMMENT 'What a run under way will change';
 
 -- insertChanges of a part
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -378,6 +382,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -395,7 +401,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of a part, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -412,6 +418,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -431,7 +439,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     OR (s._version != 0 AND NOT newer AND s_read > l_read AND s._hash != l._hash);
 
 -- insertChanges of the whole list
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -448,6 +456,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -470,7 +480,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of the whole list, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -487,6 +497,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -511,7 +523,7 @@ WHERE (s._version != 0 AND (l._version = 0 OR newer AND (s._hash != l._hash OR l
     ));
 
 -- insertChanges of rows that no list has
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -528,6 +540,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -544,7 +558,7 @@ LEFT JOIN
 WHERE s._version != 0 AND l._version = 0;
 
 -- insertChanges of rows that no list has, some dated ahead
-INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, position, moved)
+INSERT INTO transactions_changes_0000000000004000800000000000a11e (id, change, version, was, now, position, moved)
 WITH
     bitShiftRight(least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 64) AS s_own,
     least(bitShiftRight(l._version, 64), toUInt128({cap:UInt64})) AS l_capped,
@@ -561,6 +575,8 @@ WITH
 SELECT if(s._version = 0, l.id, s.id),
     multiIf(s._version = 0, 3, l._version = 0 OR l._deleted, 1, newer, 2, 4),
     if(s._version = 0, greatest(bitOr(bitShiftLeft(bitShiftRight(l._version, 64), 64), toUInt128({started:UInt64})), l._version + 1), s_version),
+    if(l._version = 0 OR l._deleted, 0, cityHash64(l.id, reinterpretAsUInt64(substring(l._hash, 9, 8)))),
+    if(s._version = 0, 0, cityHash64(s.id, reinterpretAsUInt64(substring(s._hash, 9, 8)))),
     l.sold_at, moved
 FROM
 (
@@ -1883,6 +1899,11 @@ ALTER TABLE sync_state_log DELETE WHERE account = 'acme' AND stream = 'transacti
 -- inspectDelta, with earlier versions: false
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM transactions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM transactions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
     countIf(_deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > now64(3, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
@@ -1895,6 +1916,11 @@ FROM transactions_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL) + (SELECT uniqExact(id) FROM transactions_versions
     WHERE account = {account:String} AND payout_id IS NOT NULL AND id IN (SELECT id FROM transactions_delta_0000000000004000800000000000a11e WHERE payout_id IS NULL)),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sumIf(now, change IN (1, 2)) FROM transactions_changes_0000000000004000800000000000a11e),
+    (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM transactions_changes_0000000000004000800000000000a11e),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
     countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
     countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
@@ -1902,6 +1928,27 @@ SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
 FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- inspectDelta, of a large first load
+SELECT groupArrayIf(20)(toString(id), _deleted = 0),
+    countIf(payout_id IS NOT NULL),
+    sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}) AS s),
+    toUInt64(0),
+    countIf(_deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    anyIf(toString(id), _deleted = 0 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))),
+    countIf(_deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(updated_at > fromUnixTimestamp64Milli({server:Int64}, 'UTC') + toIntervalSecond(3600), false)),
+    countIf(_deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull((ifNull(order_value < 0, false) OR ifNull(cashback < 0, false)) AND status != 'DECLINED', false)),
+    countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
+    anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
+FROM transactions_delta_0000000000004000800000000000a11e;
+
+-- selectLiveSum
+SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0;
 
 -- selectUnknownReferences
 SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id

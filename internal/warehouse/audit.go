@@ -1,0 +1,251 @@
+package warehouse
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"dealhouse/internal/catalog"
+)
+
+// Audit is what the certificates of a stream say of what is stored now.
+type Audit struct {
+	Account, Stream string
+	Certificates    int // in the chain, from the newest back
+	Rows            uint64
+	Findings        []AuditFinding
+}
+
+// Kinds of AuditFinding.
+const (
+	FoundAltered     = "altered"     // a row has other columns than its hash says
+	FoundRows        = "rows"        // the rows that readers see are not those of the last certificate
+	FoundRun         = "run"         // the versions that a run has written are not those that it certified
+	FoundCertificate = "certificate" // a certificate was altered or removed, or does not say what its run says
+	FoundRestated    = "restated"    // a run found other rows than the run before it had left
+)
+
+// AuditFinding is something that was changed by something else than a run.
+type AuditFinding struct {
+	Kind string
+	Key  string // of the row, if one is known
+	Run  string // whose row or certificate it is, if that is known
+	What string // a sentence
+}
+
+// auditor audits one stream.
+type auditor struct {
+	Reader
+	id     StreamID
+	stream *catalog.Stream
+	limit  int
+	audit  *Audit
+	chain  map[string]*Certificate // by the run
+}
+
+// AuditCertificates holds what is stored against the certificates, of each stream of each account that has one, and
+// names at most limit rows of each. Nothing is asked of the API, and nothing is changed.
+func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) bool, limit int) ([]Audit, error) {
+	type state struct{ account, stream, value string }
+	rows, err := r.retrying.Query(ctx, selectCertificateStates)
+	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.account, &s.stream, &s.value} })
+	if err != nil {
+		return nil, fmt.Errorf("reading the last certificates: %w", err)
+	}
+	var all []Audit
+	for _, s := range states {
+		id := StreamID{s.account, s.stream}
+		stream, err := catalog.Find(s.stream)
+		if err != nil || !chosen(id) {
+			continue
+		}
+		a := auditor{r, id, stream, limit, &Audit{Account: s.account, Stream: s.stream}, map[string]*Certificate{}}
+		if err := a.run(ctx, s.value); err != nil {
+			return nil, fmt.Errorf("auditing %s of account %s: %w", s.stream, s.account, err)
+		}
+		all = append(all, *a.audit)
+	}
+	return all, nil
+}
+
+func (a auditor) found(kind, key, run, what string, args ...any) {
+	a.audit.Findings = append(a.audit.Findings, AuditFinding{kind, key, run, fmt.Sprintf(what, args...)})
+}
+
+func (a auditor) run(ctx context.Context, head string) error {
+	var last Certificate
+	if err := json.Unmarshal([]byte(head), &last); err != nil {
+		a.found(FoundCertificate, "", "", "the last certificate in sync_state cannot be read: %s", err)
+		return nil
+	}
+	if err := a.follow(ctx, hashOfCertificate(head), last); err != nil {
+		return err
+	}
+	if last.Content != contentName(a.stream) {
+		return nil // the columns have changed since: the next run certifies them anew
+	}
+	return a.look(ctx, last)
+}
+
+// certified is a row of sync_runs with its certificate.
+type certified struct {
+	run, text                        string
+	read, inserted, updated, deleted uint64
+}
+
+// follow goes from the last certificate back to the first that is kept.
+func (a auditor) follow(ctx context.Context, head string, last Certificate) error {
+	rows, err := a.retrying.Query(ctx, selectCertificates, named("account", a.id.Account), named("stream", a.id.Stream))
+	runs, err := scanned(rows, err, func(c *certified) []any {
+		return []any{&c.run, &c.text, &c.read, &c.inserted, &c.updated, &c.deleted}
+	})
+	if err != nil {
+		return err
+	}
+	byHash := map[string]certified{}
+	for _, r := range runs {
+		byHash[hashOfCertificate(r.text)] = r
+	}
+	if _, there := byHash[head]; !there {
+		a.found(FoundCertificate, "", last.Run, "the last certificate is not the one that sync_runs has of its run")
+	}
+	var after *Certificate
+	for hash := head; hash != ""; {
+		row, there := byHash[hash]
+		if !there {
+			break // older than what is kept, or altered: then it is left over below
+		}
+		delete(byHash, hash)
+		var c Certificate
+		if err := json.Unmarshal([]byte(row.text), &c); err != nil {
+			a.found(FoundCertificate, "", row.run, "the certificate cannot be read: %s", err)
+			break
+		}
+		a.compare(row, c, after)
+		a.chain[c.Run], after, hash = &c, &c, c.Previous
+		a.audit.Certificates++
+	}
+	return a.leftOver(byHash, after)
+}
+
+// compare holds a certificate against its run, and against the one after it.
+func (a auditor) compare(row certified, c Certificate, after *Certificate) {
+	if row.run != c.Run || row.read != c.Records || row.inserted != c.Inserted || row.updated != c.Updated || row.deleted != c.Deleted {
+		a.found(FoundCertificate, "", row.run, "sync_runs says that the run read %d, inserted %d, updated %d and deleted %d rows; its certificate says %d, %d, %d and %d of run %s",
+			row.read, row.inserted, row.updated, row.deleted, c.Records, c.Inserted, c.Updated, c.Deleted, c.Run)
+	}
+	if after != nil && after.Restated == "" && after.Live != after.liveAfter(c.Live) {
+		a.found(FoundCertificate, "", after.Run, "what the certificate says of the rows after the run does not follow from the one before it")
+	}
+	if c.Restated == RestatedDiffers {
+		a.found(FoundRestated, "", c.Run, "the run found other rows than the run before it had left: something else had changed them in between")
+	}
+}
+
+// leftOver looks at certificates that no later one names. A run that changed nothing may have died before its
+// certificate was the last one; those from before the oldest of the chain are as old as what was removed because of
+// its age.
+func (a auditor) leftOver(byHash map[string]certified, oldest *Certificate) error {
+	left := make([]certified, 0, len(byHash))
+	for _, row := range byHash {
+		left = append(left, row)
+	}
+	slices.SortFunc(left, func(x, y certified) int { return strings.Compare(x.run, y.run) })
+	for _, row := range left {
+		if row.inserted+row.updated+row.deleted > 0 || oldest == nil {
+			a.found(FoundCertificate, "", row.run, "no later certificate names that of this run: it, or one after it, was altered or removed")
+		}
+	}
+	if oldest != nil && oldest.Previous != "" && len(left) > 0 {
+		a.found(FoundCertificate, "", oldest.Run, "the certificate before that of this run is not there, though older ones are")
+	}
+	return nil
+}
+
+// look holds the rows that readers see against the last certificate, and every row and version against its hash.
+func (a auditor) look(ctx context.Context, last Certificate) error {
+	var sum uint64
+	err := a.retrying.QueryRow(ctx, selectLiveSum(a.stream), named("account", a.id.Account)).Scan(&a.audit.Rows, &sum)
+	if err != nil {
+		return err
+	}
+	tables := []string{latestTable(a.stream)}
+	if a.stream.History {
+		tables = append(tables, versionsTable(a.stream))
+	}
+	for _, table := range tables {
+		rows, err := a.retrying.Query(ctx, selectAltered(a.stream, table, a.limit), named("account", a.id.Account))
+		altered, err := scanned(rows, err, func(f *AuditFinding) []any { return []any{&f.Key, &f.Run} })
+		if err != nil {
+			return err
+		}
+		for _, f := range altered {
+			a.found(FoundAltered, f.Key, f.Run, "the row in %s was altered after the run had loaded it", table)
+		}
+	}
+	if live := (Set{a.audit.Rows, Sum(sum)}); live != last.Live {
+		a.found(FoundRows, "", last.Run, "readers see %d rows, and the last certificate says %d: rows were added, removed or replaced by something else than a run",
+			live.Rows, last.Live.Rows)
+		return a.blame(ctx)
+	}
+	return nil
+}
+
+// blame names the runs whose versions are not those that they have certified.
+func (a auditor) blame(ctx context.Context) error {
+	if !a.stream.History {
+		return nil
+	}
+	type written struct {
+		run  uuid.UUID
+		rows uint64
+		sum  uint64
+	}
+	rows, err := a.retrying.Query(ctx, selectWritten(a.stream), named("account", a.id.Account))
+	runs, err := scanned(rows, err, func(x *written) []any { return []any{&x.run, &x.rows, &x.sum} })
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, x := range runs {
+		c := a.chain[x.run.String()]
+		seen[x.run.String()] = true
+		switch {
+		case c == nil && len(a.chain) > 0 && x.rows > 0:
+			a.found(FoundRun, "", x.run.String(), "%d versions are of a run that has no certificate", x.rows)
+		case c != nil && !c.Unlisted && (Set{x.rows, Sum(x.sum)}) != (Set{c.Inserted + c.Updated, c.Written}):
+			a.found(FoundRun, "", c.Run, "the run certified %d versions, and %d are there, or other ones", c.Inserted+c.Updated, x.rows)
+		}
+	}
+	for run, c := range a.chain {
+		if !seen[run] && !c.Unlisted && c.Inserted+c.Updated > 0 {
+			a.found(FoundRun, "", run, "the run certified %d versions, and none is there", c.Inserted+c.Updated)
+		}
+	}
+	return nil
+}
+
+var selectCertificateStates = sql("SELECT account, stream, value FROM sync_state_log FINAL WHERE name = $name AND value != '' ORDER BY account, stream",
+	parts{"name": quote(stateCertificate)})
+
+// selectCertificates selects the certificates of a stream with what else its runs say. Parameters: account, stream.
+const selectCertificates = `SELECT toString(run_id), certificate, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND certificate != ''`
+
+// selectAltered selects rows that have other columns than their hash says. Marks of rows that have moved have none.
+// Parameter: account.
+func selectAltered(s *catalog.Stream, table string, limit int) string {
+	return sql("SELECT toString($key), toString(_run_id) FROM $table WHERE account = {account:String} AND _deleted != $moved AND $hash != $content LIMIT $limit",
+		parts{"key": keyNames(s), "table": table, "moved": markedMoved, "hash": contentSum("_hash"), "content": storedContentSum(s),
+			"limit": fmt.Sprint(limit)})
+}
+
+// selectWritten adds up the versions of each run. Parameter: account.
+func selectWritten(s *catalog.Stream) string {
+	return sql("SELECT _run_id, count(), sum($sum) FROM $versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id",
+		parts{"sum": rowSum(keyNames(s), "_hash"), "versions": versionsTable(s)})
+}
