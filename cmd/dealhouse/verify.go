@@ -32,14 +32,19 @@ Products and payouts have no updatedAt: a product that is not loaded counts as n
 --repair then loads the streams in which something is wrong or missing again, each by a full run that
 trusts nothing of what is stored. Its guards and its row in sync_runs are those of any full run.
 
+--offline asks the API nothing. It holds what is stored against the certificates that the runs left in
+sync_runs, and names what was changed by something else than a run: rows, versions, runs and the
+certificates themselves. See schema/PROOF.md for what a certificate proves, and what not.
+
 Name streams to verify only those: %s.
 
-Exit codes: 0 nothing is wrong or missing; 1 something is, or a fault worth retrying; the others are those
+Exit codes: 0 nothing is wrong, missing or changed; 1 something is, or a fault worth retrying; the others are those
 of dealhouse sync.`
 
 const verifyExample = `  dealhouse verify
   dealhouse verify transactions --account acme
   dealhouse verify --repair
+  dealhouse verify --offline
   dealhouse verify --output json | jq '.[] | select(.kind == "wrong")'`
 
 // verifyCommand is what its flags say.
@@ -47,6 +52,7 @@ type verifyCommand struct {
 	selected service.Selection
 	limit    int
 	repair   bool
+	offline  bool
 	format   *choice[term.Format]
 }
 
@@ -54,7 +60,7 @@ func newVerify(a *app) *cobra.Command {
 	var c verifyCommand
 	cmd := &cobra.Command{
 		Use:       "verify [STREAM...]",
-		Short:     "Compare the warehouse with the API, and change nothing",
+		Short:     "Compare the warehouse with the API or with what its runs certified",
 		Long:      fmt.Sprintf(verifyLong, term.List(catalog.Names())),
 		Example:   verifyExample,
 		ValidArgs: catalog.Names(),
@@ -64,12 +70,17 @@ func newVerify(a *app) *cobra.Command {
 				return usagef("--limit: want at least 1")
 			}
 			c.selected.Streams = args
+			if c.offline {
+				return c.runOffline(cmd.Context(), a)
+			}
 			return c.run(cmd.Context(), a)
 		},
 	}
 	cmd.Flags().StringSliceVar(&c.selected.Accounts, "account", nil, "only this `account`; repeatable")
 	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream, the wrong and missing ones first; all are counted")
 	cmd.Flags().BoolVar(&c.repair, "repair", false, "load the streams in which something is wrong or missing again")
+	cmd.Flags().BoolVar(&c.offline, "offline", false, "hold what is stored against the certificates of the runs, without the API")
+	cmd.MarkFlagsMutuallyExclusive("offline", "repair")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd

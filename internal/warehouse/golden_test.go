@@ -129,6 +129,9 @@ func ofStream(d dialect, s *catalog.Stream) []statement {
 	add("selectLiveSum", selectLiveSum(s))
 	add("expected, of a large first load", x.expected(first))
 	add("removed", x.removed(Changes{}))
+	if s.History {
+		add("selectWritten", selectWritten(s))
+	}
 	add("selectAltered", selectAltered(s, latestTable(s), 100))
 	if len(s.References()) > 0 {
 		add("selectUnknownReferences", selectUnknownReferences(s, catalog.All()))

@@ -1387,3 +1387,14 @@ FROM products_delta_0000000000004000800000000000a11e;
 
 -- selectLiveSum
 SELECT count(), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0;
+
+-- expected, of a large first load
+(SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM products_staging FINAL
+    WHERE run_id = {run:UUID}) AS s);
+
+-- removed
+(SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM products_changes_0000000000004000800000000000a11e);
+
+-- selectAltered
+SELECT toString(product_key), toString(_run_id) FROM products_latest WHERE account = {account:String} AND _deleted != 2 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(last_viewed_at) + 2 * isNull(price) + 4 * isNull(rating_value) + 8 * isNull(rating_count) + 16 * isNull(best_rating) + 32 * isNull(worst_rating)), _extra, ifNull(reinterpret(last_viewed_at, 'Int64'), 0), url, name, ifNull(reinterpret(price, 'Int64'), 0), currency_code, brand_name, description, arrayStringConcat(arrayMap(x -> concat(x, '\0'), image_urls)), category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, ifNull(reinterpret(rating_value, 'Int64'), 0), ifNull(rating_count, 0), ifNull(reinterpret(best_rating, 'Int64'), 0), ifNull(reinterpret(worst_rating, 'Int64'), 0)) LIMIT 100;

@@ -1052,3 +1052,17 @@ FROM promotions_delta_0000000000004000800000000000a11e;
 
 -- selectLiveSum
 SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0;
+
+-- expected, of a large first load
+(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM promotions_staging FINAL
+    WHERE run_id = {run:UUID}) AS s);
+
+-- removed
+(SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM promotions_changes_0000000000004000800000000000a11e);
+
+-- selectWritten
+SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id;
+
+-- selectAltered
+SELECT toString(id), toString(_run_id) FROM promotions_latest WHERE account = {account:String} AND _deleted != 2 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)) LIMIT 100;

@@ -129,6 +129,13 @@ SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = 'running
 -- selectLoadedFrom
 SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'loaded_from';
 
+-- selectCertificateStates
+SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'certificate' AND value != '' ORDER BY account, stream;
+
+-- selectCertificates
+SELECT toString(run_id), certificate, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND certificate != '';
+
 -- selectColumnsOf
 SELECT name, type FROM system.columns
 WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;

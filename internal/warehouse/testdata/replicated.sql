@@ -2369,6 +2369,9 @@ SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     anyIf(toString(product_key), _deleted = 0 AND ifNull((ifNull(price < 0, false)), false))
 FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
 
+-- removed
+(SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e);
+
 -- createLatest
 CREATE TABLE IF NOT EXISTS transactions_latest ON CLUSTER `main`
 (
@@ -3816,3 +3819,6 @@ SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(_deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false)),
     anyIf(toString(id), _deleted = 0 AND ifNull(status NOT IN ('', 'PENDING', 'CONFIRMED', 'DECLINED') OR status = '', false))
 FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
+
+-- removed
+(SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e);

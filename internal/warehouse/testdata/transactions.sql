@@ -1950,6 +1950,20 @@ FROM transactions_delta_0000000000004000800000000000a11e;
 -- selectLiveSum
 SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0;
 
+-- expected, of a large first load
+(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    FROM transactions_staging FINAL
+    WHERE run_id = {run:UUID}) AS s);
+
+-- removed
+(SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM transactions_changes_0000000000004000800000000000a11e);
+
+-- selectWritten
+SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id;
+
+-- selectAltered
+SELECT toString(id), toString(_run_id) FROM transactions_latest WHERE account = {account:String} AND _deleted != 2 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))) LIMIT 100;
+
 -- selectUnknownReferences
 SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
 FROM transactions_named AS n
