@@ -203,8 +203,10 @@ type Batch struct {
 	// none.
 	Entries []string
 
-	// Sums has the hash by which each row is proved.
-	Sums []uint64
+	// Hashes has the hash of each row's content, and Sums that by which the row is proved: of its key, its content, and
+	// its entries. A row that is lost or altered on its way to the warehouse shows by them.
+	Hashes []Hash
+	Sums   []uint64
 
 	// LeftOut has the rows, in ascending order, that are not staged, because the reader of the
 	// batch does not need them.
@@ -257,6 +259,7 @@ func (b *Batch) truncate(m mark) {
 	if b.Stream.Child != nil {
 		b.Entries = b.Entries[:m.rows]
 	}
-	b.Sums = b.Sums[:min(m.rows, len(b.Sums))] // a page has none before its end
+	b.Hashes = b.Hashes[:min(m.rows, len(b.Hashes))] // a page has none before its end
+	b.Sums = b.Sums[:min(m.rows, len(b.Sums))]
 	b.Rejects = b.Rejects[:min(m.rejects, len(b.Rejects))]
 }

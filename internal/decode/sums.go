@@ -4,91 +4,113 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/go-faster/city"
 	"github.com/google/uuid"
 
 	"dealhouse/internal/catalog"
 )
 
-// Batch.Sums is what each row is proved by: a hash of its key, of its content, and of its entries. The warehouse
-// computes the same hash of the row that it has (cityHash64 of ClickHouse, over the columns of the staging table), so a
-// row that was lost or altered on the way there shows. The hash of the content is the first half of the warehouse's
-// _hash. TestSums holds this against the engine.
+// Hash is the hash of the content of a row, all but its key: cityHash64 and xxHash64 of ClickHouse over the columns of
+// the staging table. The warehouse tells by it whether a row has changed, so the hash that the decoder makes must be the
+// one that the warehouse would make of the same columns: TestSums holds them against each other.
+type Hash struct{ City, XX uint64 }
 
-// sum appends the sums of the rows from the given one on. It goes through the rows column by column, because a column
-// has one type and is in one piece of memory.
+// AppendTo appends the 16 bytes of the column _hash.
+func (h Hash) AppendTo(b []byte) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, h.XX), h.City)
+}
+
+// sum appends the hashes and the sums of the rows from the given one on. It goes through the rows column by column,
+// because a column has one type and is in one piece of memory.
 func (b *Batch) sum(from int) {
-	begin := len(b.Sums)
+	begin := len(b.Hashes)
 	for _, nulls := range b.Nulls[from:] {
-		b.Sums = append(b.Sums, hashInt(nulls))
+		b.Hashes = append(b.Hashes, hashInt(nulls))
 	}
-	sums := b.Sums[begin:]
-	addTexts(sums, b.Extra[from:])
+	hashes := b.Hashes[begin:]
+	addTexts(hashes, b.Extra[from:])
 	for i, f := range b.Fields {
 		if !f.Key {
-			b.Columns[i].addTo(sums, f.Type, from)
+			b.Columns[i].addTo(hashes, f.Type, from)
 		}
 	}
-	keys := b.keySums(from)
-	for i, content := range sums {
-		sums[i] = combine(keys(i), hashInt(content))
+	for i, h := range hashes {
+		b.Sums = append(b.Sums, combine(b.keySum(from+i), cityInt(h.City)))
 	}
 	if b.Stream.Child != nil {
-		addTexts(sums, b.Entries[from:])
+		for i, entries := range b.Entries[from:] {
+			b.Sums[from+i] = combine(b.Sums[from+i], city.CH64(bytesOf(entries)))
+		}
 	}
 }
 
-// keySums returns the hash of the key of each row from the given one on.
-func (b *Batch) keySums(from int) func(row int) uint64 {
+// keySum returns the hash of the key of a row.
+func (b *Batch) keySum(row int) uint64 {
 	if b.Stream.DerivedKey {
-		return func(row int) uint64 { return hashUUID(b.Keys[from+row]) }
+		return city.CH64(inMemory(b.Keys[row]))
 	}
 	if column := &b.Columns[b.key]; b.Fields[b.key].Type == catalog.UUID {
-		return func(row int) uint64 { return hashUUID(column.UUIDs[from+row]) }
+		return city.CH64(inMemory(column.UUIDs[row]))
 	}
-	return func(row int) uint64 { return hashInt(uint64(b.Columns[b.key].Ints[from+row])) }
+	return cityInt(uint64(b.Columns[b.key].Ints[row]))
 }
 
 // addTo combines the hashes of rows with those of the column's values.
-func (c *Column) addTo(sums []uint64, t catalog.Type, from int) {
+func (c *Column) addTo(hashes []Hash, t catalog.Type, from int) {
 	switch t.Wire() {
 	case "UUID":
 		for i, v := range c.UUIDs[from:] {
-			sums[i] = combine(sums[i], hashUUID(v))
+			hashes[i].add(hashBytes(inMemory(v)))
 		}
 	case "String":
-		addTexts(sums, c.Strings[from:])
+		addTexts(hashes, c.Strings[from:])
 	case "UInt8":
 		for i, v := range c.Bytes[from:] {
-			sums[i] = combine(sums[i], hashInt(uint64(v)))
+			hashes[i].add(Hash{cityInt(uint64(v)), xxhash.Sum64([]byte{v})})
 		}
 	case "UInt16":
 		for i, v := range c.Days[from:] {
-			sums[i] = combine(sums[i], hashInt(uint64(v)))
+			hashes[i].add(Hash{cityInt(uint64(v)), xxhash.Sum64([]byte{byte(v), byte(v >> 8)})})
 		}
 	default:
 		for i, v := range c.Ints[from:] {
-			sums[i] = combine(sums[i], hashInt(uint64(v)))
+			hashes[i].add(hashInt(uint64(v)))
 		}
 	}
 }
 
-func addTexts(sums []uint64, texts []string) {
+func addTexts(hashes []Hash, texts []string) {
 	for i, text := range texts {
-		sums[i] = combine(sums[i], city.CH64(unsafe.Slice(unsafe.StringData(text), len(text)))) //nolint:gosec // only read
+		hashes[i].add(hashBytes(bytesOf(text)))
 	}
 }
 
-// hashUUID is the hash of a UUID as ClickHouse has it in memory: two numbers, the first half of the digits first.
-func hashUUID(id uuid.UUID) uint64 {
-	var memory [16]byte
-	binary.LittleEndian.PutUint64(memory[:8], binary.BigEndian.Uint64(id[:8]))
-	binary.LittleEndian.PutUint64(memory[8:], binary.BigEndian.Uint64(id[8:]))
-	return city.CH64(memory[:])
+// bytesOf returns the bytes of a text, which are only read.
+func bytesOf(text string) []byte {
+	return unsafe.Slice(unsafe.StringData(text), len(text)) //nolint:gosec // as above
 }
 
-// hashInt is ClickHouse's intHash64, by which cityHash64 hashes numbers.
-func hashInt(x uint64) uint64 {
+func (h *Hash) add(next Hash) { h.City, h.XX = combine(h.City, next.City), combine(h.XX, next.XX) }
+
+func hashBytes(b []byte) Hash { return Hash{city.CH64(b), xxhash.Sum64(b)} }
+
+func hashInt(x uint64) Hash {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], x)
+	return Hash{cityInt(x), xxhash.Sum64(b[:])}
+}
+
+// inMemory returns the bytes of a UUID as ClickHouse has it in memory: two numbers, the first half of the digits first.
+func inMemory(id uuid.UUID) []byte {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], binary.BigEndian.Uint64(id[:8]))
+	binary.LittleEndian.PutUint64(b[8:], binary.BigEndian.Uint64(id[8:]))
+	return b[:]
+}
+
+// cityInt is ClickHouse's intHash64, by which cityHash64 hashes numbers.
+func cityInt(x uint64) uint64 {
 	x ^= 0x4cf2d2baae6da887
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -97,7 +119,7 @@ func hashInt(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// combine is how cityHash64 goes on from one value to the next: Hash128to64 of CityHash 1.0.2.
+// combine is how both go on from one value to the next: Hash128to64 of CityHash 1.0.2.
 func combine(low, high uint64) uint64 {
 	const multiplier = 0x9ddfea08eb382d69
 	a := (low ^ high) * multiplier

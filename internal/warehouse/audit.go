@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -45,6 +45,8 @@ type auditor struct {
 	limit  int
 	audit  *Audit
 	chain  map[string]*Certificate // by the run
+	cut    time.Time               // runs that began before may have been removed because of their age
+	begun  time.Time               // when the oldest run of the chain began
 }
 
 // AuditCertificates holds what is stored against the certificates, of each stream of each account that has one, and
@@ -63,7 +65,8 @@ func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) boo
 		if err != nil || !chosen(id) {
 			continue
 		}
-		a := auditor{r, id, stream, limit, &Audit{Account: s.account, Stream: s.stream}, map[string]*Certificate{}}
+		a := auditor{Reader: r, id: id, stream: stream, limit: limit, audit: &Audit{Account: s.account, Stream: s.stream},
+			chain: map[string]*Certificate{}}
 		if err := a.run(ctx, s.value); err != nil {
 			return nil, fmt.Errorf("auditing %s of account %s: %w", s.stream, s.account, err)
 		}
@@ -72,11 +75,11 @@ func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) boo
 	return all, nil
 }
 
-func (a auditor) found(kind, key, run, what string, args ...any) {
+func (a *auditor) found(kind, key, run, what string, args ...any) {
 	a.audit.Findings = append(a.audit.Findings, AuditFinding{kind, key, run, fmt.Sprintf(what, args...)})
 }
 
-func (a auditor) run(ctx context.Context, head string) error {
+func (a *auditor) run(ctx context.Context, head string) error {
 	var last Certificate
 	if err := json.Unmarshal([]byte(head), &last); err != nil {
 		a.found(FoundCertificate, "", "", "the last certificate in sync_state cannot be read: %s", err)
@@ -94,15 +97,19 @@ func (a auditor) run(ctx context.Context, head string) error {
 // certified is a row of sync_runs with its certificate.
 type certified struct {
 	run, text                        string
+	started                          time.Time
 	read, inserted, updated, deleted uint64
 }
 
 // follow goes from the last certificate back to the first that is kept.
-func (a auditor) follow(ctx context.Context, head string, last Certificate) error {
+func (a *auditor) follow(ctx context.Context, head string, last Certificate) error {
 	rows, err := a.retrying.Query(ctx, selectCertificates, named("account", a.id.Account), named("stream", a.id.Stream))
 	runs, err := scanned(rows, err, func(c *certified) []any {
-		return []any{&c.run, &c.text, &c.read, &c.inserted, &c.updated, &c.deleted}
+		return []any{&c.run, &c.text, &c.started, &c.read, &c.inserted, &c.updated, &c.deleted}
 	})
+	if err == nil {
+		err = a.retrying.QueryRow(ctx, selectRunsCut).Scan(&a.cut)
+	}
 	if err != nil {
 		return err
 	}
@@ -126,14 +133,15 @@ func (a auditor) follow(ctx context.Context, head string, last Certificate) erro
 			break
 		}
 		a.compare(row, c, after)
-		a.chain[c.Run], after, hash = &c, &c, c.Previous
+		a.chain[c.Run], after, hash, a.begun = &c, &c, c.Previous, row.started
 		a.audit.Certificates++
 	}
-	return a.leftOver(byHash, after)
+	a.leftOver(byHash, after)
+	return nil
 }
 
 // compare holds a certificate against its run, and against the one after it.
-func (a auditor) compare(row certified, c Certificate, after *Certificate) {
+func (a *auditor) compare(row certified, c Certificate, after *Certificate) {
 	if row.run != c.Run || row.read != c.Records || row.inserted != c.Inserted || row.updated != c.Updated || row.deleted != c.Deleted {
 		a.found(FoundCertificate, "", row.run, "sync_runs says that the run read %d, inserted %d, updated %d and deleted %d rows; its certificate says %d, %d, %d and %d of run %s",
 			row.read, row.inserted, row.updated, row.deleted, c.Records, c.Inserted, c.Updated, c.Deleted, c.Run)
@@ -147,27 +155,25 @@ func (a auditor) compare(row certified, c Certificate, after *Certificate) {
 }
 
 // leftOver looks at certificates that no later one names. A run that changed nothing may have died before its
-// certificate was the last one; those from before the oldest of the chain are as old as what was removed because of
-// its age.
-func (a auditor) leftOver(byHash map[string]certified, oldest *Certificate) error {
-	left := make([]certified, 0, len(byHash))
+// certificate was the last one, and old runs may have been removed because of their age.
+func (a *auditor) leftOver(byHash map[string]certified, oldest *Certificate) {
+	var left []string
 	for _, row := range byHash {
-		left = append(left, row)
-	}
-	slices.SortFunc(left, func(x, y certified) int { return strings.Compare(x.run, y.run) })
-	for _, row := range left {
-		if row.inserted+row.updated+row.deleted > 0 || oldest == nil {
-			a.found(FoundCertificate, "", row.run, "no later certificate names that of this run: it, or one after it, was altered or removed")
+		if row.inserted+row.updated+row.deleted > 0 && !row.started.Before(a.cut) {
+			left = append(left, row.run)
 		}
 	}
-	if oldest != nil && oldest.Previous != "" && len(left) > 0 {
-		a.found(FoundCertificate, "", oldest.Run, "the certificate before that of this run is not there, though older ones are")
+	slices.Sort(left)
+	for _, run := range left {
+		a.found(FoundCertificate, "", run, "no later certificate names that of this run: it, or one after it, was altered or removed")
 	}
-	return nil
+	if oldest != nil && oldest.Previous != "" && a.cut.Unix() == 0 {
+		a.found(FoundCertificate, "", oldest.Run, "the certificate before that of this run is not there")
+	}
 }
 
 // look holds the rows that readers see against the last certificate, and every row and version against its hash.
-func (a auditor) look(ctx context.Context, last Certificate) error {
+func (a *auditor) look(ctx context.Context, last Certificate) error {
 	var sum uint64
 	err := a.retrying.QueryRow(ctx, selectLiveSum(a.stream), named("account", a.id.Account)).Scan(&a.audit.Rows, &sum)
 	if err != nil {
@@ -187,26 +193,29 @@ func (a auditor) look(ctx context.Context, last Certificate) error {
 			a.found(FoundAltered, f.Key, f.Run, "the row in %s was altered after the run had loaded it", table)
 		}
 	}
-	if live := (Set{a.audit.Rows, Sum(sum)}); live != last.Live {
+	differ := (Set{a.audit.Rows, Sum(sum)}) != last.Live
+	if differ {
 		a.found(FoundRows, "", last.Run, "readers see %d rows, and the last certificate says %d: rows were added, removed or replaced by something else than a run",
-			live.Rows, last.Live.Rows)
-		return a.blame(ctx)
+			a.audit.Rows, last.Live.Rows)
 	}
-	return nil
-}
-
-// blame names the runs whose versions are not those that they have certified.
-func (a auditor) blame(ctx context.Context) error {
 	if !a.stream.History {
 		return nil
 	}
+	return a.blame(ctx)
+}
+
+// blame names the runs whose versions are not those that they have certified. Of deals, old versions may have been
+// removed because of their age.
+func (a *auditor) blame(ctx context.Context) error {
+	retired := slices.Contains(dealHistories(), a.stream)
 	type written struct {
 		run  uuid.UUID
 		rows uint64
 		sum  uint64
+		at   time.Time
 	}
 	rows, err := a.retrying.Query(ctx, selectWritten(a.stream), named("account", a.id.Account))
-	runs, err := scanned(rows, err, func(x *written) []any { return []any{&x.run, &x.rows, &x.sum} })
+	runs, err := scanned(rows, err, func(x *written) []any { return []any{&x.run, &x.rows, &x.sum, &x.at} })
 	if err != nil {
 		return err
 	}
@@ -215,14 +224,15 @@ func (a auditor) blame(ctx context.Context) error {
 		c := a.chain[x.run.String()]
 		seen[x.run.String()] = true
 		switch {
-		case c == nil && len(a.chain) > 0 && x.rows > 0:
+		case c == nil && !a.begun.IsZero() && !x.at.Before(a.begun):
 			a.found(FoundRun, "", x.run.String(), "%d versions are of a run that has no certificate", x.rows)
+		case c != nil && retired && x.rows < c.Inserted+c.Updated:
 		case c != nil && !c.Unlisted && (Set{x.rows, Sum(x.sum)}) != (Set{c.Inserted + c.Updated, c.Written}):
 			a.found(FoundRun, "", c.Run, "the run certified %d versions, and %d are there, or other ones", c.Inserted+c.Updated, x.rows)
 		}
 	}
 	for run, c := range a.chain {
-		if !seen[run] && !c.Unlisted && c.Inserted+c.Updated > 0 {
+		if !seen[run] && !c.Unlisted && !retired && c.Inserted+c.Updated > 0 {
 			a.found(FoundRun, "", run, "the run certified %d versions, and none is there", c.Inserted+c.Updated)
 		}
 	}
@@ -233,8 +243,11 @@ var selectCertificateStates = sql("SELECT account, stream, value FROM sync_state
 	parts{"name": quote(stateCertificate)})
 
 // selectCertificates selects the certificates of a stream with what else its runs say. Parameters: account, stream.
-const selectCertificates = `SELECT toString(run_id), certificate, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
+const selectCertificates = `SELECT toString(run_id), certificate, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND certificate != ''`
+
+// selectRunsCut selects the time before which runs were removed because of their age, or 1970.
+const selectRunsCut = "SELECT max(older_than) FROM retention_log WHERE what = 'runs' AND removed > 0"
 
 // selectAltered selects rows that have other columns than their hash says. Marks of rows that have moved have none.
 // Parameter: account.
@@ -246,6 +259,6 @@ func selectAltered(s *catalog.Stream, table string, limit int) string {
 
 // selectWritten adds up the versions of each run. Parameter: account.
 func selectWritten(s *catalog.Stream) string {
-	return sql("SELECT _run_id, count(), sum($sum) FROM $versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id",
-		parts{"sum": rowSum(keyNames(s), "_hash"), "versions": versionsTable(s)})
+	return sql("SELECT _run_id, count(), sum($sum), min(synced_at)\nFROM (SELECT DISTINCT $key, _version, _hash, _run_id, synced_at FROM $versions WHERE account = {account:String} AND _deleted = 0)\nGROUP BY _run_id",
+		parts{"sum": rowSum(keyNames(s), "_hash"), "key": keyNames(s), "versions": versionsTable(s)})
 }

@@ -55,6 +55,7 @@ type certifiedRun struct {
 	sum   Set
 	twice bool // the batch is sent again as another one
 	lost  bool // it is not sent
+	mode  string
 }
 
 // corruptions are what may become of rows on their way, by the step before which it happens.
@@ -173,7 +174,11 @@ func (c *certifiedRun) goThrough(t *testing.T, page string, between func(step st
 		}
 	}
 	between("plan")
-	changes, err := x.Plan(ctx, Part, c.sum)
+	scope := Part
+	if ReadsWhole(c.mode) {
+		scope = Whole
+	}
+	changes, err := x.Plan(ctx, scope, c.sum)
 	if err != nil {
 		return err
 	}
@@ -189,6 +194,6 @@ func (c *certifiedRun) goThrough(t *testing.T, page string, between func(step st
 	}
 	between("publish")
 	return x.Publish(ctx, l, Intent{RunID: c.r.ID, MergedAt: l.Begun(), Prepared: prepared, Record: RunRecord{Account: "acme", Stream: "transactions",
-		RunID: c.r.ID, StartedAt: l.Begun(), Outcome: OutcomeSuccess, Changes: changes, Written: written,
+		RunID: c.r.ID, StartedAt: l.Begun(), Outcome: OutcomeSuccess, Mode: c.mode, Changes: changes, Written: written,
 		Totals: Totals{Read: c.sum.Rows, Staged: c.sum.Rows, Sum: c.sum.Sum}}})
 }

@@ -129,7 +129,7 @@ func createStaging(d dialect, s *catalog.Stream) string {
 	defs := columnDefs(cols)
 	defs = append(defs,
 		"_version UInt128 MATERIALIZED "+version,
-		"_hash FixedString(16) MATERIALIZED "+stagedHash(s)+" COMMENT "+quote(hashComment(s)))
+		"_hash FixedString(16) DEFAULT "+stagedHash(s)+" COMMENT "+quote(hashComment(s)))
 	return createStagingTable(d, stagingTable(s), defs, "_version", keyNames(s))
 }
 

@@ -32,9 +32,9 @@ func (x script) insertDelta(c Changes) string {
 		restriction = ""
 	}
 	restriction = x.render(restriction, nil)
-	rows := x.stagedRows("*, _version, _hash", restriction, c.Ahead > 0)
+	rows := x.stagedRows("*, _version", restriction, c.Ahead > 0)
 	if c.Distinct == c.Staged {
-		rows = x.render("SELECT *, _version, _hash\n    FROM $staging\n    WHERE run_id = {run:UUID}$restriction",
+		rows = x.render("SELECT *, _version\n    FROM $staging\n    WHERE run_id = {run:UUID}$restriction",
 			parts{"restriction": restriction})
 	}
 	deleted := "0"

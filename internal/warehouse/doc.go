@@ -13,7 +13,8 @@
 //
 // The texts of the statements are constants and pure functions, the long ones files in sql/, and testdata/*.sql shows
 // each as it is sent. They stand beside the code that sends them; template.go and script.go render them. ddl.go has
-// the tables and views of a stream, and hash.go the hash of its rows. derived*.go has the tables that follow from a
+// the tables and views of a stream, and hash.go the hash of its rows. certificate.go has what a run
+// proves, and audit.go holds what is stored against it. derived*.go has the tables that follow from a
 // stream (warehouse-15), each with how it is filled and made again. migrate*.go and migrations.go compare what is there
 // with what should be, and have what changes it. dialect.go has what depends on the kind of server, public.go the
 // database that has only the views for people, and shards_union.go what is over all shards. warehouse.go has the types
@@ -108,6 +109,9 @@
 //     it was on this machine and no longer exists, or nobody else can have the embedded engine that this process has
 //     open. A clock proves nothing, and neither does a lease that has run out: its worker may only be slow. So a run
 //     that died on another machine is shown as running until then.
+//  23. A run is certified before its state moves (Certificate). What was decoded is what is staged, what the plan writes
+//     is what is prepared, and the rows that readers see are those of the certificate before, and what the run has
+//     changed. Each certificate names the one before it. All sums are made of rowSum.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge needs their
 // versions, and later joins need their content. A row that was read by its own address, because a transaction names it

@@ -92,7 +92,7 @@ func earlierHash(t *testing.T, w *Warehouse, s *catalog.Stream) {
 	t.Helper()
 	const synced = " SETTINGS mutations_sync = 1"
 	old := "sipHash128(" + strings.Join([]string{"_extra", keyNames(s)}, ", ") + ")"
-	must(t, w.exec(t.Context(), "ALTER TABLE "+stagingTable(s)+" MODIFY COLUMN _hash FixedString(16) MATERIALIZED "+old))
+	must(t, w.exec(t.Context(), "ALTER TABLE "+stagingTable(s)+" MODIFY COLUMN _hash FixedString(16) DEFAULT "+old))
 	must(t, w.exec(t.Context(), "ALTER TABLE "+stagingTable(s)+" MATERIALIZE COLUMN _hash"+synced))
 	for _, table := range append(tablesWithHash(s), stagingTable(s)) {
 		must(t, w.exec(t.Context(), "ALTER TABLE "+table+" COMMENT COLUMN _hash "+quote("Hash of the content")))

@@ -235,7 +235,7 @@ func (h stored) hashStatements(d dialect, s *catalog.Stream) (statements []strin
 
 // rehash defines the content hash of staged rows.
 func rehash(s *catalog.Stream) string {
-	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED $hash",
+	return sql("ALTER TABLE $staging MODIFY COLUMN _hash FixedString(16) DEFAULT $hash",
 		parts{"staging": stagingTable(s), "hash": stagedHash(s)})
 }
 

@@ -42,7 +42,7 @@ func (w *Writer) CountStaged(ctx context.Context) (Set, error) {
 	return Set{rows, Sum(sum)}, nil
 }
 
-// rowValues returns the columns of a piece, in the order of stagingColumns.
+// rowValues returns the columns of a piece, in the order of stagingColumns, and their hashes.
 func (r Run) rowValues(p piece) []any {
 	b := p.batch
 	columns := []any{r.ids(p.len())}
@@ -56,7 +56,20 @@ func (r Run) rowValues(p piece) []any {
 	if b.Stream.Child != nil {
 		columns = append(columns, p.of(b.Entries))
 	}
-	return columns
+	return append(columns, hashTexts(b.Hashes[p.from:p.to]))
+}
+
+// hashTexts returns the column _hash. Its texts are parts of one.
+func hashTexts(hashes []decode.Hash) []string {
+	var all []byte
+	for _, h := range hashes {
+		all = h.AppendTo(all)
+	}
+	text, texts := string(all), make([]string, len(hashes))
+	for i := range texts {
+		texts[i] = text[16*i : 16*i+16]
+	}
+	return texts
 }
 
 // ids returns the column run_id for the given number of rows.
@@ -76,7 +89,7 @@ func token(r Run, number int) string { return fmt.Sprintf("%s-%s-%d", r.ID, r.At
 // sendColumns sends whole columns, those of several pieces as one. Their types are known, so the server is not asked
 // for them.
 func (w *Writer) sendColumns(ctx context.Context, token string, pieces []piece) error {
-	columns := stagingColumns(w.Stream)
+	columns := append(stagingColumns(w.Stream), column{name: "_hash", typ: "FixedString(16)"})
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
 		"optimize_on_insert": 0, // every row is kept until the merge, so that rows can be counted

@@ -48,7 +48,7 @@ func TestMigrateAddsColumns(t *testing.T) {
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a", "2026-01-01T00:00:00Z")+","+uncoded+"]")
 	for _, statement := range []string{
 		"DROP VIEW coupons", "DROP VIEW coupons_history",
-		"ALTER TABLE coupons_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED sipHash128(id) COMMENT 'an earlier one'",
+		"ALTER TABLE coupons_staging MODIFY COLUMN _hash FixedString(16) DEFAULT sipHash128(id) COMMENT 'an earlier one'",
 		"ALTER TABLE coupons_latest COMMENT COLUMN _hash 'an earlier one'",
 		"ALTER TABLE coupons_versions COMMENT COLUMN _hash 'an earlier one'",
 		"ALTER TABLE coupons_staging DROP COLUMN code", "ALTER TABLE coupons_latest DROP COLUMN code",

@@ -138,7 +138,7 @@ func (x script) expected(c Changes) string {
 		return fmt.Sprintf("toUInt64(%d)", uint64(c.Sum))
 	}
 	return x.render("(SELECT sum($sum) FROM ($rows) AS s)",
-		parts{"sum": rowSum(x.names["key"], "_hash"), "rows": x.stagedRows("*, _version, _hash", "", c.Ahead > 0)})
+		parts{"sum": rowSum(x.names["key"], "_hash"), "rows": x.stagedRows("*, _version", "", c.Ahead > 0)})
 }
 
 // removed is the sum of the rows that the plan replaces or removes.

@@ -433,7 +433,7 @@ CREATE TABLE IF NOT EXISTS promotions_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -515,7 +515,7 @@ CREATE TABLE IF NOT EXISTS coupons_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -603,7 +603,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 4), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -706,7 +706,7 @@ CREATE TABLE IF NOT EXISTS transactions_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -935,7 +935,7 @@ CREATE TABLE IF NOT EXISTS payouts_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)), 64), toUInt128(xxHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)), 64), toUInt128(xxHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1043,7 +1043,7 @@ CREATE TABLE IF NOT EXISTS products_staging
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1172,7 +1172,7 @@ CREATE TABLE IF NOT EXISTS products_staging
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1298,7 +1298,7 @@ CREATE TABLE IF NOT EXISTS transactions_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id

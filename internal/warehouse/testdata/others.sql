@@ -104,6 +104,24 @@ DROP TABLE IF EXISTS transactions_delta_0000000000004000800000000000a11e, transa
 -- Writer.live
 SELECT count() FROM transactions_keys FINAL WHERE account = {account:String} AND _deleted = 0;
 
+-- Writer.sendColumns
+INSERT INTO cashback_offers_staging (run_id, id, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo, _nulls, _extra, _page, _fetched, _hash);
+
+-- Writer.sendColumns
+INSERT INTO coupons_staging (run_id, id, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo, _nulls, _extra, _page, _fetched, _hash);
+
+-- Writer.sendColumns
+INSERT INTO payouts_staging (run_id, id, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date, _nulls, _extra, _page, _fetched, _hash);
+
+-- Writer.sendColumns
+INSERT INTO products_staging (run_id, product_key, product_key_rule, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating, _nulls, _extra, _page, _fetched, _entries, _hash);
+
+-- Writer.sendColumns
+INSERT INTO promotions_staging (run_id, id, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at, _nulls, _extra, _page, _fetched, _hash);
+
+-- Writer.sendColumns
+INSERT INTO transactions_staging (run_id, id, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id, _nulls, _extra, _page, _fetched, _hash);
+
 -- migrator.apply
 ALTER TABLE products_staging ADD COLUMN IF NOT EXISTS brand_name String AFTER currency_code;
 

@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS products_staging
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -109,7 +109,7 @@ WHERE _deleted = 0
 COMMENT 'Products of the feed, one row each';
 
 -- rehash
-ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+ALTER TABLE products_staging MODIFY COLUMN _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
 
 -- hashStatements 2
 ALTER TABLE products_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
@@ -724,7 +724,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -756,7 +756,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -788,7 +788,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -821,7 +821,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
@@ -854,7 +854,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
@@ -887,7 +887,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -922,7 +922,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -956,7 +956,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -1375,7 +1375,7 @@ FROM products_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
     sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
-    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}) AS s),
     toUInt64(0),
@@ -1389,7 +1389,7 @@ FROM products_delta_0000000000004000800000000000a11e;
 SELECT count(), sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM products_latest FINAL WHERE account = {account:String} AND _deleted = 0;
 
 -- expected, of a large first load
-(SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+(SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}) AS s);
 

@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS promotions_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -78,7 +78,7 @@ WHERE _deleted = 0
 COMMENT 'Promotions that the service lists now, one row each';
 
 -- rehash
-ALTER TABLE promotions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)');
+ALTER TABLE promotions_staging MODIFY COLUMN _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)');
 
 -- hashStatements 2
 ALTER TABLE promotions_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
@@ -713,7 +713,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -735,7 +735,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -757,7 +757,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -780,7 +780,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM promotions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
@@ -803,7 +803,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
@@ -826,7 +826,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -851,7 +851,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -875,7 +875,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM promotions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -1040,7 +1040,7 @@ FROM promotions_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     toUInt64(0),
     sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
-    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM promotions_staging FINAL
     WHERE run_id = {run:UUID}) AS s),
     toUInt64(0),
@@ -1054,7 +1054,7 @@ FROM promotions_delta_0000000000004000800000000000a11e;
 SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_latest FINAL WHERE account = {account:String} AND _deleted = 0;
 
 -- expected, of a large first load
-(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM promotions_staging FINAL
     WHERE run_id = {run:UUID}) AS s);
 
@@ -1062,7 +1062,9 @@ SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))))
 (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM promotions_changes_0000000000004000800000000000a11e);
 
 -- selectWritten
-SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM promotions_versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id;
+SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), min(synced_at)
+FROM (SELECT DISTINCT id, _version, _hash, _run_id, synced_at FROM promotions_versions WHERE account = {account:String} AND _deleted = 0)
+GROUP BY _run_id;
 
 -- selectAltered
 SELECT toString(id), toString(_run_id) FROM promotions_latest WHERE account = {account:String} AND _deleted != 2 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(start_date) + 2 * isNull(end_date) + 4 * isNull(retailer_id) + 8 * isNull(updated_at)), _extra, ifNull(reinterpret(start_date, 'Int64'), 0), ifNull(reinterpret(end_date, 'Int64'), 0), description, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), url, retailer_name, hostname, retailer_logo, deep_link, ifNull(reinterpret(updated_at, 'Int64'), 0)) LIMIT 100;

@@ -509,7 +509,7 @@ CREATE TABLE IF NOT EXISTS promotions_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at)), 64), toUInt128(xxHash64(_nulls, _extra, start_date, end_date, description, retailer_id, url, retailer_name, hostname, retailer_logo, deep_link, updated_at))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (2713d311)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -591,7 +591,7 @@ CREATE TABLE IF NOT EXISTS coupons_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, code, start_date, end_date, description, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (fe881a47)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -679,7 +679,7 @@ CREATE TABLE IF NOT EXISTS cashback_offers_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 4), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo)), 64), toUInt128(xxHash64(_nulls, _extra, featured, countries, maximum_fixed_commission_fee, description, category, terms_and_exclusions, cashback_percentage, retailer_id, url, retailer_name, hostname, updated_at, retailer_logo))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (4fdee170)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -782,7 +782,7 @@ CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1011,7 +1011,7 @@ CREATE TABLE IF NOT EXISTS payouts_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)), 64), toUInt128(xxHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date)), 64), toUInt128(xxHash64(_nulls, _extra, total_transactions, total_gmv, aov, total_cashback, confirmed_transactions, declined_transactions, pending_transactions, confirmed_gmv, declined_gmv, pending_gmv, confirmed_cashback, declined_cashback, pending_cashback, start_date, end_date))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (e90b5394)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1119,7 +1119,7 @@ CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1425,7 +1425,7 @@ CREATE TABLE IF NOT EXISTS products_staging ON CLUSTER `main`
     _fetched Int64,
     _entries String,
     _version UInt128 MATERIALIZED toUInt128(_fetched),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (9f9d97b6)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -1437,7 +1437,7 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW products ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE products_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
+ALTER TABLE products_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating)), 64), toUInt128(xxHash64(_nulls, _extra, last_viewed_at, url, name, price, currency_code, brand_name, description, image_urls, category_id, category_version, category_breadcrumb, asin, sku, gtin, mpn, rating_value, rating_count, best_rating, worst_rating))), 'FixedString(16)');
 
 -- hashStatements 2
 ALTER TABLE products_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
@@ -1787,7 +1787,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -1819,7 +1819,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -1851,7 +1851,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -1884,7 +1884,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID} AND product_key IN (SELECT product_key FROM `dealhouse_runs`.products_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
@@ -1917,7 +1917,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
@@ -1950,7 +1950,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -1985,7 +1985,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
     ORDER BY product_key, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY product_key), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -2019,7 +2019,7 @@ SELECT {account:String}, s.product_key,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM products_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -2359,7 +2359,7 @@ FROM `dealhouse_runs`.products_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(product_key), _deleted = 0),
     toUInt64(0),
     sumIf(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
-    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    (SELECT sum(cityHash64(product_key, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM products_staging FINAL
     WHERE run_id = {run:UUID}) AS s),
     toUInt64(0),
@@ -2437,7 +2437,7 @@ CREATE TABLE IF NOT EXISTS transactions_staging ON CLUSTER `main`
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -2449,7 +2449,7 @@ COMMENT 'Rows of runs under way';
 CREATE OR REPLACE VIEW transactions ON CLUSTER `main`;
 
 -- rehash
-ALTER TABLE transactions_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
+ALTER TABLE transactions_staging ON CLUSTER `main` MODIFY COLUMN _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
 
 -- hashStatements 2
 ALTER TABLE transactions_staging ON CLUSTER `main` MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
@@ -2819,7 +2819,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -2849,7 +2849,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -2879,7 +2879,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -2910,7 +2910,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM `dealhouse_runs`.transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
@@ -2941,7 +2941,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
@@ -2972,7 +2972,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -3005,7 +3005,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -3037,7 +3037,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -3806,7 +3806,7 @@ FROM `dealhouse_runs`.transactions_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL),
     sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
-    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}) AS s),
     toUInt64(0),

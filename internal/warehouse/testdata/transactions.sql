@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS transactions_staging
     _page UInt32,
     _fetched Int64,
     _version UInt128 MATERIALIZED bitOr(bitShiftLeft(toUInt128(if(bitTest(_nulls, 3), 0, greatest(updated_at, 0))), 64), toUInt128(_fetched)),
-    _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
+    _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)') COMMENT 'Hash of the content: equal hashes are equal rows (15c6c6bb)'
 )
 ENGINE = ReplacingMergeTree(_version)
 PARTITION BY run_id
@@ -106,7 +106,7 @@ WHERE _deleted = 0
 COMMENT 'Affiliate transactions of the organization, one row each, as they stand now';
 
 -- rehash
-ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) MATERIALIZED reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
+ALTER TABLE transactions_staging MODIFY COLUMN _hash FixedString(16) DEFAULT reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id)), 64), toUInt128(xxHash64(_nulls, _extra, country, activated_at, clicked_at, sold_at, updated_at, currency_code, order_value, cashback, status, passback_uid, retailer_id, retailer_name, retailer_logo, payout_id, passback_data, cashback_offer_id, coupon_id, promotion_id))), 'FixedString(16)');
 
 -- hashStatements 2
 ALTER TABLE transactions_staging MATERIALIZE COLUMN _hash SETTINGS mutations_sync = 1;
@@ -841,7 +841,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -871,7 +871,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s;
@@ -901,7 +901,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -932,7 +932,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID} AND id IN (SELECT id FROM transactions_changes_0000000000004000800000000000a11e WHERE change IN (1, 2))
 ) AS s
@@ -963,7 +963,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}
 ) AS s
@@ -994,7 +994,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -1027,7 +1027,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, least(s._version, bitOr(bitShiftLeft(toUInt128({cap:UInt64}), 64), bitAnd(s._version, toUInt128(18446744073709551615)))), 0, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
     ORDER BY id, if(max(bitShiftRight(_version, 64) > {cap:UInt64} + 60000) OVER (PARTITION BY id), toUInt128(_fetched), _version) DESC, _version DESC, _hash
@@ -1059,7 +1059,7 @@ SELECT {account:String}, s.id,
     fromUnixTimestamp64Milli({merged_at:Int64}, 'UTC'), _hash, c.version, 1, {run:UUID}
 FROM
 (
-    SELECT *, _version, _hash
+    SELECT *, _version
     FROM transactions_staging
     WHERE run_id = {run:UUID}
 ) AS s
@@ -1933,7 +1933,7 @@ FROM transactions_delta_0000000000004000800000000000a11e;
 SELECT groupArrayIf(20)(toString(id), _deleted = 0),
     countIf(payout_id IS NOT NULL),
     sumIf(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))), _deleted = 0),
-    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+    (SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}) AS s),
     toUInt64(0),
@@ -1951,7 +1951,7 @@ FROM transactions_delta_0000000000004000800000000000a11e;
 SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_latest FINAL WHERE account = {account:String} AND _deleted = 0;
 
 -- expected, of a large first load
-(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version, _hash
+(SELECT sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM (SELECT *, _version
     FROM transactions_staging FINAL
     WHERE run_id = {run:UUID}) AS s);
 
@@ -1959,7 +1959,9 @@ SELECT count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8))))
 (SELECT sumIf(was, change IN (1, 2) OR change = 3) FROM transactions_changes_0000000000004000800000000000a11e);
 
 -- selectWritten
-SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))) FROM transactions_versions FINAL WHERE account = {account:String} AND _deleted = 0 GROUP BY _run_id;
+SELECT _run_id, count(), sum(cityHash64(id, reinterpretAsUInt64(substring(_hash, 9, 8)))), min(synced_at)
+FROM (SELECT DISTINCT id, _version, _hash, _run_id, synced_at FROM transactions_versions WHERE account = {account:String} AND _deleted = 0)
+GROUP BY _run_id;
 
 -- selectAltered
 SELECT toString(id), toString(_run_id) FROM transactions_latest WHERE account = {account:String} AND _deleted != 2 AND reinterpretAsUInt64(substring(_hash, 9, 8)) != cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), _extra, country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, passback_uid, ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))) LIMIT 100;
