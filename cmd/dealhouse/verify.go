@@ -38,8 +38,8 @@ certificates themselves. See schema/PROOF.md for what a certificate proves, and 
 
 Name streams to verify only those: %s.
 
-Exit codes: 0 nothing is wrong, missing or changed; 1 something is, or a fault worth retrying; the others are those
-of dealhouse sync.`
+Exit codes: 0 nothing is wrong, missing or changed; 1 something is, or a fault worth retrying; the others
+are those of dealhouse sync.`
 
 const verifyExample = `  dealhouse verify
   dealhouse verify transactions --account acme
@@ -70,6 +70,9 @@ func newVerify(a *app) *cobra.Command {
 				return usagef("--limit: want at least 1")
 			}
 			c.selected.Streams = args
+			if c.offline && c.repair {
+				return usagef("--repair reads from the API: leave out --offline")
+			}
 			if c.offline {
 				return c.runOffline(cmd.Context(), a)
 			}
@@ -80,7 +83,6 @@ func newVerify(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream, the wrong and missing ones first; all are counted")
 	cmd.Flags().BoolVar(&c.repair, "repair", false, "load the streams in which something is wrong or missing again")
 	cmd.Flags().BoolVar(&c.offline, "offline", false, "hold what is stored against the certificates of the runs, without the API")
-	cmd.MarkFlagsMutuallyExclusive("offline", "repair")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd

@@ -46,18 +46,24 @@ func (c verifyCommand) runOffline(ctx context.Context, a *app) (err error) {
 // among reports whether a name was chosen. If none was named, all are.
 func among(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 
+// printAudits prints what was found, and returns how much of it is wrong now.
 func (c verifyCommand) printAudits(a *app, audits []warehouse.Audit) (found int, err error) {
 	columns := []term.Column{{Name: "account"}, {Name: "stream"}, {Name: "kind"}, {Name: "key"}, {Name: "run"}, {Name: "what"}}
 	rows := [][]any{}
 	for _, x := range audits {
 		for _, f := range x.Findings {
 			rows = append(rows, []any{x.Account, x.Stream, f.Kind, f.Key, f.Run, f.What})
+			if f.Kind != warehouse.FoundRestated { // what a run found was put right by that run
+				found++
+			}
 		}
 		a.log.Info("audited", "account", x.Account, "stream", x.Stream, "rows", x.Rows, "certificates", x.Certificates, "findings", len(x.Findings))
 	}
-	if len(rows) == 0 && c.format.value == term.Table {
-		fmt.Fprintln(a.stdout, "Everything is as the runs certified it.")
-		return 0, nil
+	if len(rows) > 0 || c.format.value != term.Table {
+		err = term.Print(c.format.value, a.stdout, columns, rows)
 	}
-	return len(rows), term.Print(c.format.value, a.stdout, columns, rows)
+	if found == 0 && c.format.value == term.Table {
+		fmt.Fprintln(a.stdout, "Everything is as the runs certified it.")
+	}
+	return found, err
 }

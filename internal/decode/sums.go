@@ -12,8 +12,8 @@ import (
 )
 
 // Hash is the hash of the content of a row, all but its key: cityHash64 and xxHash64 of ClickHouse over the columns of
-// the staging table. The warehouse tells by it whether a row has changed, so the hash that the decoder makes must be the
-// one that the warehouse would make of the same columns: TestSums holds them against each other.
+// the staging table. The warehouse tells by it whether a row has changed, so it must be the one that the warehouse
+// would make of the same columns: TestSums holds them against each other.
 type Hash struct{ City, XX uint64 }
 
 // AppendTo appends the 16 bytes of the column _hash.

@@ -116,8 +116,8 @@ func ofField(c *certifiedRun, name string) *decode.Column {
 	return &c.batch.Columns[c.r.Stream.Field(name)]
 }
 
-// TestCorruptions alters, loses and doubles rows between any two steps of a run. Each stops the run before a reader sees
-// anything of it, and the run after it loads what is right.
+// TestCorruptions alters, loses and doubles rows between any two steps of a run. Each stops the run before a reader
+// sees anything of it, and the run after it loads what is right.
 func TestCorruptions(t *testing.T) {
 	enginetest.Long(t)
 	t.Parallel()

@@ -11,9 +11,10 @@ func (x script) countStaged() string {
 	return x.render("SELECT count(), sum($sum) FROM $staging WHERE run_id = {run:UUID}", parts{"sum": stagedSum(x.Stream)})
 }
 
-// countBefore returns, in one row: the warehouse's time; the numbers of staged rows, of their keys, of rows that are
-// dated in the future and of rows that differ from the live ones; the sums of staged rows with and without their
-// entries; the number of live rows; whether the account has no rows at all. For a run that has read everything, the live rows are counted again.
+// countBefore returns, in one row: the warehouse's time; the numbers of staged rows, of their keys, of rows that
+// are dated in the future and of rows that differ from the live ones; the sums of staged rows with and without
+// their entries; the number of live rows; whether the account has no rows at all. For a run that has read
+// everything, the live rows are counted again.
 //
 // staged is how many rows there should be. If these are few, their keys and contents fit into sets in memory. If they
 // are more, all of them count as different from the live ones. Keys alone are counted in a set up to keysInSet. That

@@ -109,8 +109,8 @@
 //     it was on this machine and no longer exists, or nobody else can have the embedded engine that this process has
 //     open. A clock proves nothing, and neither does a lease that has run out: its worker may only be slow. So a run
 //     that died on another machine is shown as running until then.
-//  23. A run is certified before its state moves (Certificate). What was decoded is what is staged, what the plan writes
-//     is what is prepared, and the rows that readers see are those of the certificate before, and what the run has
+//  23. A run is certified before its state moves (Certificate). What was decoded is what is staged, and what the plan
+//     writes is what is prepared. The rows that readers see are those of the certificate before, and what the run has
 //     changed. Each certificate names the one before it. All sums are made of rowSum.
 //
 // Deleted rows stay in _latest with their last content, as versions that the views leave out: the merge needs their

@@ -216,7 +216,7 @@ const rowsOfRun = 4
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause`
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate`
 	if f.Brief {
 		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
 	}
@@ -411,7 +411,7 @@ func (r *runRow) fields() []any {
 		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
 		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
-		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause,
+		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause, &r.Certificate,
 	}
 }
 

@@ -20,10 +20,10 @@ func (w *Writer) Clashes(ctx context.Context, apart bool) (c Clashes, err error)
 	return c, nil
 }
 
-// Inspect reads from the prepared rows of the run what the checks need, and proves that they are those that were staged
-// (warehouse-23): the sum of their hashes is that of the staged rows which the plan writes, and each hash is that of the
-// columns beside it. Otherwise it returns an *AlteredError. If none of the prepared sales carries a payout, or ever did,
-// their versions are not read.
+// Inspect reads from the prepared rows of the run what the checks need, and proves that they are those that were
+// staged (warehouse-23): the sum of their hashes is that of the staged rows which the plan writes, and each hash is
+// that of the columns beside it. Otherwise it returns an *AlteredError. If none of the prepared sales carries a
+// payout, or ever did, their versions are not read.
 func (w *Writer) Inspect(ctx context.Context, c Changes, prepared Prepared) (Written, error) {
 	var written Written
 	if !c.Any() {

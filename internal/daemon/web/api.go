@@ -144,35 +144,36 @@ func (o *overview) streamJSON(st *streamState) streamJSON {
 
 // runJSON has the names of the view sync_runs.
 type runJSON struct {
-	Account        string   `json:"account"`
-	Stream         string   `json:"stream"`
-	RunID          string   `json:"run_id"`
-	Mode           string   `json:"mode"`
-	StartedAt      string   `json:"started_at"`
-	FinishedAt     *string  `json:"finished_at"`
-	Duration       *float64 `json:"duration_seconds"`
-	Outcome        string   `json:"outcome"`
-	RequestedAfter *string  `json:"requested_after"`
-	Watermark      *string  `json:"watermark"`
-	ServerTime     *string  `json:"server_time"`
-	Pages          uint64   `json:"pages"`
-	RowsRead       uint64   `json:"rows_read"`
-	Inserted       uint64   `json:"inserted"`
-	Updated        uint64   `json:"updated"`
-	Deleted        uint64   `json:"deleted"`
-	WouldDelete    uint64   `json:"would_delete"`
-	OutOfScope     uint64   `json:"out_of_scope"`
-	Scope          string   `json:"scope"`
-	Unchanged      uint64   `json:"unchanged"`
-	Older          uint64   `json:"older"`
-	Waiting        uint64   `json:"waiting"`
-	Rejected       uint64   `json:"rejected"`
-	Duplicates     uint64   `json:"duplicates"`
-	Bytes          uint64   `json:"bytes"`
-	Retries        uint64   `json:"retries"`
-	Warnings       []string `json:"warnings"`
-	Error          string   `json:"error"`
-	Cause          string   `json:"cause"`
+	Account        string          `json:"account"`
+	Stream         string          `json:"stream"`
+	RunID          string          `json:"run_id"`
+	Mode           string          `json:"mode"`
+	StartedAt      string          `json:"started_at"`
+	FinishedAt     *string         `json:"finished_at"`
+	Duration       *float64        `json:"duration_seconds"`
+	Outcome        string          `json:"outcome"`
+	RequestedAfter *string         `json:"requested_after"`
+	Watermark      *string         `json:"watermark"`
+	ServerTime     *string         `json:"server_time"`
+	Pages          uint64          `json:"pages"`
+	RowsRead       uint64          `json:"rows_read"`
+	Inserted       uint64          `json:"inserted"`
+	Updated        uint64          `json:"updated"`
+	Deleted        uint64          `json:"deleted"`
+	WouldDelete    uint64          `json:"would_delete"`
+	OutOfScope     uint64          `json:"out_of_scope"`
+	Scope          string          `json:"scope"`
+	Unchanged      uint64          `json:"unchanged"`
+	Older          uint64          `json:"older"`
+	Waiting        uint64          `json:"waiting"`
+	Rejected       uint64          `json:"rejected"`
+	Duplicates     uint64          `json:"duplicates"`
+	Bytes          uint64          `json:"bytes"`
+	Retries        uint64          `json:"retries"`
+	Warnings       []string        `json:"warnings"`
+	Error          string          `json:"error"`
+	Cause          string          `json:"cause"`
+	Certificate    json.RawMessage `json:"certificate"` // null: the run was not published
 }
 
 const (
@@ -234,6 +235,9 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 		Waiting:  r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries,
 		Warnings: r.Warnings, Error: r.Error, Cause: r.Cause,
+	}
+	if r.Certificate != "" {
+		out.Certificate = json.RawMessage(r.Certificate)
 	}
 	if out.Warnings == nil {
 		out.Warnings = []string{}
