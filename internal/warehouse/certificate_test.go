@@ -157,6 +157,7 @@ func TestCorruptions(t *testing.T) {
 
 // goThrough makes all steps of the run. between is called before each.
 func (c *certifiedRun) goThrough(t *testing.T, page string, between func(step string)) error {
+	t.Helper()
 	x, ctx := c.w.Writer(c.r), t.Context()
 	l, err := c.w.Acquire(ctx, c.r)
 	must(t, err)

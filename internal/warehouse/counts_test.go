@@ -13,7 +13,7 @@ import (
 )
 
 // prepare prepares a run of coupons, and returns it with its intent and lease.
-func prepare(t *testing.T, w *Warehouse, page string, rows uint64) (Run, Intent, *Lease) {
+func prepare(t *testing.T, w *Warehouse, page string) (Run, Intent, *Lease) {
 	t.Helper()
 	r := begin(t, w, "coupons")
 	stage(t, w, r, page)
@@ -37,7 +37,7 @@ func TestServerAttachesNothing(t *testing.T) {
 			t.Parallel()
 			w := open(t)
 			far, f := serve(t, w, Options{}, is())
-			r, in, l := prepare(t, far, "["+coupon(idA, "a1", day1)+"]", 1)
+			r, in, l := prepare(t, far, "["+coupon(idA, "a1", day1)+"]")
 			f.does(func(s string) string {
 				if strings.HasPrefix(s, "ALTER TABLE "+table+" ATTACH PARTITION") {
 					return "SELECT 1"
@@ -124,7 +124,7 @@ func TestEmptiedDelta(t *testing.T) {
 			must(t, err)
 			t.Cleanup(func() { must(t, again.Close()) })
 			load(t, again, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
-			r, in, l := prepare(t, again, "["+coupon(idA, "a2", day2)+"]", 1)
+			r, in, l := prepare(t, again, "["+coupon(idA, "a2", day2)+"]")
 			c.before, c.table = before, r.delta()
 			err = again.Writer(r).Publish(t.Context(), l, in)
 			if lost, ok := errors.AsType[*DeltaError](err); !ok || lost.Want != 1 || lost.Rows != 0 {
@@ -209,7 +209,7 @@ func TestMergedAway(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	load(t, w, "coupons", Whole, "["+coupon(idA, "a1", day1)+"]")
-	r, in, l := prepare(t, w, "["+coupon(idA, "a2", day2)+"]", 1)
+	r, in, l := prepare(t, w, "["+coupon(idA, "a2", day2)+"]")
 	p := publication{Writer: w.Writer(r), lease: l, intent: in}
 	for _, target := range p.targets() {
 		must(t, p.attach(t.Context(), target))
