@@ -25,6 +25,11 @@ import (
 //go:embed *.sql
 var Files embed.FS
 
+// Guide is README.md: the rules of the views, what each has, and a cookbook.
+//
+//go:embed README.md
+var Guide string
+
 //go:embed views/*.sql views/parts/*.sql
 var views embed.FS
 
