@@ -89,6 +89,7 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"run"}, elsewhere: "TestCommandsBesideDaemon"},
 	{args: []string{"init", "http://127.0.0.1:1"}, elsewhere: "TestInit"}, // it opens no warehouse
 	{args: []string{"probe"}, elsewhere: "TestProbe"},                     // nor does it
+	{args: []string{"mcp"}, elsewhere: "TestMCP"},                         // it runs the others
 	{args: []string{"demo"}, elsewhere: "TestDemo"},                       // its folder is its own
 }
 

@@ -91,6 +91,8 @@ type agentServer struct {
 
 	program, config string
 
+	turn sync.Mutex // one command at a time: they would wait for each other's engine
+
 	mu      sync.Mutex
 	views   map[string]bool // names of the views that may be asked; nil: not read yet
 	fresh   json.RawMessage
@@ -244,6 +246,8 @@ func (s *agentServer) ask(ctx context.Context, args ...string) (data any, err er
 
 // output runs a command of this program. What it says on stderr is the error.
 func (s *agentServer) output(ctx context.Context, args ...string) ([]byte, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	common := []string{"--log-level", "error"}
 	if s.config != "" {
 		common = append(common, "--config", s.config)
