@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"dealhouse/internal/catalog"
 )
@@ -17,6 +16,7 @@ type Certificate struct {
 	Account string `json:"account"`
 	Stream  string `json:"stream"`
 	Run     string `json:"run_id"`
+	Number  uint64 `json:"number"` // of the certificates of the stream, from 1
 	// Previous is the Hash of the certificate before it of the stream; "" of the first.
 	Previous string `json:"previous,omitempty"`
 	// Restated says that the certificate does not follow from the one before it, and why: Live was computed from the
@@ -98,7 +98,7 @@ const (
 func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	r, c := &in.Record, in.Record.Changes
 	next := Certificate{
-		Account: w.Account, Stream: w.Stream.Name, Run: w.ID.String(), Content: contentName(w.Stream),
+		Account: w.Account, Stream: w.Stream.Name, Run: w.ID.String(), Content: contentName(w.Stream), Number: 1,
 		Pages: r.Totals.Pages, Records: r.Totals.Read, LeftOut: r.Totals.LeftOut, Rejected: r.Totals.Unloadable,
 		Staged: r.Totals.Set(), Keys: c.Distinct, Unchanged: c.Unchanged, Older: c.Older,
 		Inserted: c.Inserted, Updated: c.Updated, Deleted: c.Deleted, Unlisted: c.Unlisted, Written: r.Written.Added, Removed: r.Written.Removed,
@@ -111,7 +111,7 @@ func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 		return err
 	}
 	if last != nil {
-		next.Live = last.Live
+		next.Live, next.Number = last.Live, last.Number+1
 		if next.Previous, err = last.Hash(); err != nil {
 			return err
 		}
@@ -124,12 +124,7 @@ func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	if err != nil {
 		return fmt.Errorf("writing the certificate of run %s: %w", w.ID, err)
 	}
-	r.Certificate, in.certificate = string(text), &next
-	in.State = maps.Clone(in.State)
-	if in.State == nil {
-		in.State = map[string]string{}
-	}
-	in.State[stateCertificate] = r.Certificate
+	r.Certificate, in.Certified, in.certificate = string(text), next.Number, &next
 	return nil
 }
 

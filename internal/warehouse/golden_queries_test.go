@@ -27,7 +27,7 @@ func ofQueries() []statement {
 		{"countNaming", countNaming([]string{"1", "2"})},
 		{"insertKilled", insertKilled}, {"selectLeases", selectLeases}, {"selectStillRunning", selectStillRunning},
 		{"selectLoadedFrom", selectLoadedFrom},
-		{"selectCertificateStates", selectCertificateStates}, {"selectCertificates", selectCertificates}, {"selectRunsCut", selectRunsCut},
+		{"selectCertificateStates", selectCertificateStates}, {"selectCertificates", selectCertificates}, {"selectRunsCut", selectRunsCut}, {"selectPublished", selectPublished},
 		{"selectColumnsOf", selectColumnsOf},
 		{"selectAsText", selectAsText("table", []column{{name: "id", typ: "Int64"}, {name: "names", typ: "Array(String)"}})},
 	}

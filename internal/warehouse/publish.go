@@ -25,6 +25,7 @@ func (w *Writer) Publish(ctx context.Context, l *Lease, in Intent) error {
 		in.Rank = l.rank(in)
 	}
 	if err := w.certify(ctx, l, &in); err != nil {
+		l.untidy = true // nothing was published, and what was prepared is still there
 		return err
 	}
 	p := publication{Writer: w, lease: l, intent: in}

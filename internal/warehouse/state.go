@@ -96,6 +96,9 @@ type Intent struct {
 	Untouched []string `json:"untouched,omitempty"`
 	// Prepared is what Prepare returned. An intent of an older version has none.
 	Prepared Prepared `json:"prepared,omitempty"`
+	// Certified is the number of the run's certificate, which is the version of the state: a worker that has lost the
+	// stream cannot put an older one there. Publish fills it in.
+	Certified uint64 `json:"certified,omitempty"`
 	// Last says that nothing more is published under the lease. If the run changed nothing, State and Watermark are
 	// written together with the end of the lease.
 	Last bool `json:"-"`
@@ -105,7 +108,7 @@ type Intent struct {
 	// and another one finishes it.
 	Ended func() time.Time `json:"-"`
 
-	certificate *Certificate // of the run, which State and Record have as text
+	certificate *Certificate // of the run, which Record has as text
 }
 
 // divide splits the derived tables into those of which the run has a delta, by what it has prepared, and the others.
@@ -329,10 +332,10 @@ var selectAliveRuns = []string{
 WHERE stream = {stream:String} AND account != {account:String} AND outcome = ` + quote(OutcomeRunning),
 
 	sql(`SELECT JSONExtractString(value, 'run_id') FROM sync_state
-WHERE stream = {stream:String} AND name != $watermark
+WHERE stream = {stream:String} AND name NOT IN ($watermark, $certificate)
     AND (name != $lease OR abs(dateDiff('second', updated_at, now())) < 86400)
     AND (NOT startsWith(name, $backfill) OR updated_at > now() - toIntervalSecond($seconds))`,
-		parts{"watermark": quote(stateWatermark), "lease": quote(stateLease), "backfill": quote(BackfillPrefix),
+		parts{"watermark": quote(stateWatermark), "certificate": quote(stateCertificate), "lease": quote(stateLease), "backfill": quote(BackfillPrefix),
 			"seconds": fmt.Sprint(int(backfillLife.Seconds()))}),
 }
 
@@ -357,6 +360,9 @@ func (in Intent) states(run uuid.UUID) []stateRow {
 	}
 	for name, value := range in.State {
 		states = append(states, stateRow{name, value, 0})
+	}
+	if in.Certified > 0 {
+		states = append(states, stateRow{stateCertificate, in.Record.Certificate, in.Certified})
 	}
 	return states
 }

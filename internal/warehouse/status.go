@@ -242,8 +242,17 @@ ORDER BY started_at DESC, account, stream ${each}LIMIT $limit`,
 			"limit": fmt.Sprint(f.Limit)})
 }
 
-// saveRun writes the run's row; a later write replaces an earlier one.
+// saveRun writes the run's row; a later write replaces an earlier one. The row of a run that was published stays: a
+// worker that was paused does not know that another one has finished its run.
 func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
+	if r.Certificate == "" && r.Outcome != OutcomeRunning {
+		var published bool
+		err := p.conn.QueryRow(ctx, selectPublished, named("account", r.Account), named("stream", r.Stream),
+			named("run", r.RunID.String())).Scan(&published)
+		if err != nil || published {
+			return err
+		}
+	}
 	_, next, err := p.timeAfter(ctx, newestVersion,
 		"sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}",
 		named("account", r.Account), named("stream", r.Stream), named("run", r.RunID.String()))
@@ -252,6 +261,10 @@ func (p *pool) saveRun(ctx context.Context, r RunRecord) error {
 	}
 	return p.insertRun(ctx, r, next)
 }
+
+// selectPublished asks whether a run has a certificate.
+const selectPublished = `SELECT count() > 0 FROM sync_runs_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID} AND certificate != ''`
 
 // beginRun writes the first row of a run.
 func (p *pool) beginRun(ctx context.Context, r RunRecord) error {
