@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,30 @@ func (a agent) rows(t *testing.T, tool string, args map[string]any) []map[string
 		t.Errorf("%s %v: freshness %+v", tool, args, answer.Freshness)
 	}
 	return answer.Data
+}
+
+// TestMCPConfiguration: what the document and the help say that an assistant starts is a command that there is.
+func TestMCPConfiguration(t *testing.T) {
+	found := regexp.MustCompile(`(?m)^ *(\{"mcpServers".*)$`).FindAllStringSubmatch(readDocument(t, "schema/README.md").text+"\n"+mcpLong, -1)
+	if len(found) != 2 {
+		t.Fatalf("%d configurations", len(found))
+	}
+	for _, m := range found {
+		var client struct {
+			Servers map[string]struct {
+				Command string
+				Args    []string
+			} `json:"mcpServers"`
+		}
+		if err := json.Unmarshal([]byte(m[1]), &client); err != nil {
+			t.Fatal(err)
+		}
+		started := client.Servers["dealhouse"]
+		call(t, nil, append(started.Args, "--help")...).want(t, 0)
+		if started.Command != "dealhouse" || started.Args[0] != "mcp" {
+			t.Errorf("%+v", started)
+		}
+	}
 }
 
 // refusals are questions that are not answered, with a part of the reason.
