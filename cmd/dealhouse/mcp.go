@@ -25,7 +25,7 @@ stdout. Nothing can be changed.
 
 A client such as a desktop assistant or an editor starts it:
 
-  {"mcpServers": {"dealhouse": {"command": "dealhouse", "args": ["mcp", "--config", "/path/dealhouse.toml"]}}}
+  {"mcpServers": {"dealhouse": {"command": "dealhouse", "args": ["mcp"]}}}
 
 Its tools are guide, describe, query, measure, status, reconcile and statement. Each is a command of this
 program in a process of its own: what a query may read, and how long, is what dealhouse query allows. It also
@@ -206,16 +206,17 @@ func withoutPrivate(data any) any {
 const freshFor = 10 * time.Second
 
 const freshnessSQL = `SELECT f.account AS account, f.stream AS stream, f.last_success AS last_success, f.complete_to AS complete_to,
-    f.last_outcome AS last_outcome, r.certified AS last_run_certified, r.run AS certified_by
+    f.last_outcome AS last_outcome, ifNull(r.began >= f.last_attempt, 0) AS last_run_certified, r.run AS certified_by
 FROM stream_freshness AS f
 LEFT JOIN
 (
-    SELECT account, stream, argMax(certificate != '', started_at) AS certified, argMax(toString(run_id), started_at) AS run
-    FROM sync_runs WHERE outcome IN ('success', 'incomplete', 'guarded') GROUP BY account, stream
+    SELECT account, stream, max(started_at) AS began, argMax(toString(run_id), started_at) AS run
+    FROM sync_runs WHERE certificate != '' GROUP BY account, stream
 ) AS r ON r.account = f.account AND r.stream = f.stream
 ORDER BY account, stream`
 
-// freshness says of each stream when it was last loaded, up to when it is complete, and which run has certified it.
+// freshness says of each stream when it was last loaded, up to when it is complete, and whether the last run, or which
+// one before it, has certified it.
 func (s *agentServer) freshness(ctx context.Context) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

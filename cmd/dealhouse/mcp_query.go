@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"dealhouse/internal/catalog"
 	"dealhouse/internal/term"
 )
 
@@ -233,14 +234,20 @@ type measureAsked struct {
 	Account string   `json:"account,omitempty" jsonschema:"only this account"`
 }
 
+// Conditions on the status of a sale.
+const (
+	notDeclined = "status != '" + catalog.StatusDeclined + "'"
+	confirmed   = "status = '" + catalog.StatusConfirmed + "'"
+)
+
 // The measures and dimensions of daily_sales. Declined sales earn nothing, so they are not in the amounts.
 var (
 	measures = map[string]string{
 		"sales":          "sum(transactions)",
-		"order_value":    "sumIf(order_value, status != 'DECLINED')",
-		"cashback":       "sumIf(cashback, status != 'DECLINED')",
+		"order_value":    "sumIf(order_value, "+notDeclined+")",
+		"cashback":       "sumIf(cashback, "+notDeclined+")",
 		"paid_cashback":  "sum(paid_cashback)",
-		"approval_share": "sumIf(transactions, status = 'CONFIRMED') / nullIf(sumIf(transactions, status IN ('CONFIRMED', 'DECLINED')), 0)",
+		"approval_share": "sumIf(transactions, "+confirmed+") / nullIf(sumIf(transactions, "+confirmed+" OR NOT "+notDeclined+"), 0)",
 	}
 	dimensions = map[string]string{
 		"month": "toStartOfMonth(day)", "day": "day", "retailer": "retailer_name", "country": "country", "status": "status",

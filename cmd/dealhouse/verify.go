@@ -53,6 +53,7 @@ type verifyCommand struct {
 	limit    int
 	repair   bool
 	offline  bool
+	public   string // file
 	format   *choice[term.Format]
 }
 
@@ -73,6 +74,9 @@ func newVerify(a *app) *cobra.Command {
 			if c.offline && c.repair {
 				return usagef("--repair reads from the API: leave out --offline")
 			}
+			if c.public != "" && !c.offline {
+				return usagef("--public-key checks certificates: add --offline")
+			}
 			if c.offline {
 				return c.runOffline(cmd.Context(), a)
 			}
@@ -83,6 +87,7 @@ func newVerify(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&c.limit, "limit", 100, "name at most so many `records` of each stream, the wrong and missing ones first; all are counted")
 	cmd.Flags().BoolVar(&c.repair, "repair", false, "load the streams in which something is wrong or missing again")
 	cmd.Flags().BoolVar(&c.offline, "offline", false, "hold what is stored against the certificates of the runs, without the API")
+	cmd.Flags().StringVar(&c.public, "public-key", "", "with --offline, check that the certificates are signed by the private key of this PEM `file`")
 	completeAccounts(cmd, a)
 	c.format = outputFlag(cmd, term.Table, term.JSONArray, term.CSV)
 	return cmd

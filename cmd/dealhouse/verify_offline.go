@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,12 @@ func (c verifyCommand) runOffline(ctx context.Context, a *app) (err error) {
 			return usagef("%w", err)
 		}
 	}
+	var public ed25519.PublicKey
+	if c.public != "" {
+		if public, err = warehouse.ReadPublicKey(c.public); err != nil {
+			return usagef("--public-key: %w", err)
+		}
+	}
 	cfg, err := a.readConfig(false)
 	if err != nil {
 		return err
@@ -29,7 +36,7 @@ func (c verifyCommand) runOffline(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	audits, err := w.AuditCertificates(ctx, func(id warehouse.StreamID) bool {
 		return among(c.selected.Accounts, id.Account) && among(c.selected.Streams, id.Stream)
-	}, c.limit)
+	}, c.limit, public)
 	if err != nil {
 		return orOldSchema(err)
 	}

@@ -63,6 +63,12 @@ a single server, or ClickHouse Cloud, which replicates by itself.`,
 			doc:   `The private key of cert_file, in PEM.`,
 		},
 		{
+			name: "signing_key_file", in: inWarehouse, standard: `""`, example: `"/etc/dealhouse/signing.pem"`,
+			value: checked("a file", func(v *values) *string { return &v.warehouse.SigningKeyFile }, checkPath),
+			doc: `A PEM file with an Ed25519 private key, by which each run signs its certificate, so that an auditor needs
+no word of ours: "openssl genpkey -algorithm ed25519" makes one. "": they are not signed.`,
+		},
+		{
 			name: "max_retry_elapsed", in: inWarehouse, standard: written(catalog.DefaultMaxStatementRetry),
 			value: duration(func(v *values) *time.Duration { return &v.warehouse.MaxRetryElapsed }, 0, 24*time.Hour),
 			doc: `How long a statement is retried while the warehouse cannot run it: a lost connection, too many parts, no

@@ -32,6 +32,9 @@ type Warehouse struct {
 	// those of the system, and the client's own certificate with its key. Default empty.
 	CAFile, CertFile, KeyFile string
 
+	// SigningKeyFile is the file with the key by which certificates of runs are signed. Default empty: they are not.
+	SigningKeyFile string
+
 	// MaxRetryElapsed bounds one statement with all its retries. Default 2m; 0 means one attempt and no retry.
 	MaxRetryElapsed time.Duration
 }

@@ -71,6 +71,9 @@ func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool)
 		}
 	}
 	once := warehouse.Options{NoRetry: true}
+	if lasting == throughDaemon { // it loads
+		once.SigningKeyFile = cfg.Warehouse.SigningKeyFile
+	}
 	if w, err := o.join(ctx, cfg, lasting, once); w != nil || err != nil {
 		return w, err
 	}
@@ -115,7 +118,8 @@ func (o *Opener) Join(ctx context.Context, cfg *config.Config) (*warehouse.Wareh
 
 // asConfigured are the options of a command that writes: it retries a statement for as long as the configuration says.
 func asConfigured(cfg *config.Config) warehouse.Options {
-	return warehouse.Options{MaxRetryElapsed: cfg.Warehouse.MaxRetryElapsed, NoRetry: cfg.Warehouse.MaxRetryElapsed == 0}
+	return warehouse.Options{MaxRetryElapsed: cfg.Warehouse.MaxRetryElapsed, NoRetry: cfg.Warehouse.MaxRetryElapsed == 0,
+		SigningKeyFile: cfg.Warehouse.SigningKeyFile}
 }
 
 // By whom a command may work with an embedded warehouse that another process has open (readers do not wait).

@@ -74,6 +74,7 @@ func (p *Planner) warnOfFixed(cfg *config.Config) {
 		{"warehouse.ca_file", p.first.Warehouse.CAFile != cfg.Warehouse.CAFile},
 		{"warehouse.cert_file", p.first.Warehouse.CertFile != cfg.Warehouse.CertFile},
 		{"warehouse.key_file", p.first.Warehouse.KeyFile != cfg.Warehouse.KeyFile},
+		{"warehouse.signing_key_file", p.first.Warehouse.SigningKeyFile != cfg.Warehouse.SigningKeyFile},
 		{"warehouse.database", p.first.Warehouse.Database != cfg.Warehouse.Database},
 		{"warehouse.max_retry_elapsed", p.first.Warehouse.MaxRetryElapsed != cfg.Warehouse.MaxRetryElapsed},
 		{"[lineage]", !sameLineage(p.first.Lineage, cfg.Lineage)},

@@ -222,7 +222,7 @@ func checkCertified(t *testing.T, w *warehouse.Warehouse, account string, stream
 	t.Helper()
 	audits, err := w.AuditCertificates(t.Context(), func(id warehouse.StreamID) bool {
 		return id.Account == account && slices.Contains(streams, id.Stream)
-	}, 3)
+	}, 3, nil)
 	if err != nil || len(audits) == 0 {
 		t.Errorf("%s: %d audits: %v", account, len(audits), err)
 	}

@@ -2,6 +2,8 @@ package warehouse
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,6 +45,7 @@ type auditor struct {
 	id     StreamID
 	stream *catalog.Stream
 	limit  int
+	public ed25519.PublicKey // nil: signatures are not looked at
 	audit  *Audit
 	chain  map[string]*Certificate // by the run
 	cut    time.Time               // runs that began before may have been removed because of their age
@@ -50,8 +53,9 @@ type auditor struct {
 }
 
 // AuditCertificates holds what is stored against the certificates, of each stream of each account that has one, and
-// names at most limit rows of each. Nothing is asked of the API, and nothing is changed.
-func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) bool, limit int) ([]Audit, error) {
+// names at most limit rows of each. With a public key, every certificate must be signed by its private key, from the
+// first one on that is signed. Nothing is asked of the API, and nothing is changed.
+func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) bool, limit int, public ed25519.PublicKey) ([]Audit, error) {
 	type state struct{ account, stream, value string }
 	rows, err := r.retrying.Query(ctx, selectCertificateStates)
 	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.account, &s.stream, &s.value} })
@@ -65,7 +69,7 @@ func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) boo
 		if err != nil || !chosen(id) {
 			continue
 		}
-		a := auditor{Reader: r, id: id, stream: stream, limit: limit, audit: &Audit{Account: s.account, Stream: s.stream},
+		a := auditor{Reader: r, id: id, stream: stream, limit: limit, public: public, audit: &Audit{Account: s.account, Stream: s.stream},
 			chain: map[string]*Certificate{}}
 		if err := a.run(ctx, s.value); err != nil {
 			return nil, fmt.Errorf("auditing %s of account %s: %w", s.stream, s.account, err)
@@ -96,7 +100,7 @@ func (a *auditor) run(ctx context.Context, head string) error {
 
 // certified is a row of sync_runs with its certificate.
 type certified struct {
-	run, text                        string
+	run, text, signature             string
 	started                          time.Time
 	read, inserted, updated, deleted uint64
 }
@@ -105,7 +109,7 @@ type certified struct {
 func (a *auditor) follow(ctx context.Context, head string, last Certificate) error {
 	rows, err := a.retrying.Query(ctx, selectCertificates, named("account", a.id.Account), named("stream", a.id.Stream))
 	runs, err := scanned(rows, err, func(c *certified) []any {
-		return []any{&c.run, &c.text, &c.started, &c.read, &c.inserted, &c.updated, &c.deleted}
+		return []any{&c.run, &c.text, &c.signature, &c.started, &c.read, &c.inserted, &c.updated, &c.deleted}
 	})
 	if err == nil {
 		err = a.retrying.QueryRow(ctx, selectRunsCut).Scan(&a.cut)
@@ -121,6 +125,7 @@ func (a *auditor) follow(ctx context.Context, head string, last Certificate) err
 		a.found(FoundCertificate, "", last.Run, "the last certificate is not the one that sync_runs has of its run")
 	}
 	var after *Certificate
+	var unsigned []string // runs, newer than those that were looked at
 	for hash := head; hash != ""; {
 		row, there := byHash[hash]
 		if !there {
@@ -133,10 +138,28 @@ func (a *auditor) follow(ctx context.Context, head string, last Certificate) err
 			break
 		}
 		a.compare(row, c, after)
+		unsigned = a.verify(row, unsigned)
 		a.chain[c.Run], after, hash, a.begun = &c, &c, c.Previous, row.started
 		a.audit.Certificates++
 	}
 	a.leftOver(byHash, after)
+	return nil
+}
+
+// verify checks the signature of a certificate. Certificates from before there was a key have none, so those without one
+// count only once an older one has one. It returns the runs whose certificates may still prove to be such.
+func (a *auditor) verify(row certified, unsigned []string) []string {
+	switch signature, err := base64.StdEncoding.DecodeString(row.signature); {
+	case a.public == nil:
+		return nil
+	case row.signature == "" && a.audit.Certificates > 0: // the newest must be signed
+		return append(unsigned, row.run)
+	case err != nil || !ed25519.Verify(a.public, []byte(row.text), signature):
+		a.found(FoundCertificate, "", row.run, "the certificate is not signed by the private key of this public key")
+	}
+	for _, run := range unsigned {
+		a.found(FoundCertificate, "", run, "the certificate is not signed, and an older one is")
+	}
 	return nil
 }
 
@@ -243,7 +266,7 @@ var selectCertificateStates = sql("SELECT account, stream, value FROM sync_state
 	parts{"name": quote(stateCertificate)})
 
 // selectCertificates selects the certificates of a stream with what else its runs say. Parameters: account, stream.
-const selectCertificates = `SELECT toString(run_id), certificate, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
+const selectCertificates = `SELECT toString(run_id), certificate, signature, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND certificate != ''`
 
 // selectRunsCut selects the time before which runs were removed because of their age, or 1970.

@@ -1,7 +1,12 @@
 package warehouse
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +81,7 @@ func certifiedSale(id, status, day string) string {
 // auditOf returns the audit of the transactions.
 func auditOf(t *testing.T, w *Warehouse) Audit {
 	t.Helper()
-	all, err := w.AuditCertificates(t.Context(), func(id StreamID) bool { return id.Stream == "transactions" }, 10)
+	all, err := w.AuditCertificates(t.Context(), func(id StreamID) bool { return id.Stream == "transactions" }, 10, nil)
 	must(t, err)
 	if len(all) != 1 {
 		t.Fatalf("%d audits", len(all))
@@ -98,5 +103,81 @@ func TestRestated(t *testing.T) {
 	a := auditOf(t, w)
 	if len(a.Findings) != 1 || a.Findings[0].Kind != FoundRestated {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestSigned signs certificates from the second run on. An auditor with the public key finds what is not signed by it:
+// a signature that was taken away, one of another key, and the text of a certificate that was altered.
+func TestSigned(t *testing.T) {
+	enginetest.Long(t)
+	t.Parallel()
+	w := open(t)
+	file := func(name, kind string, der []byte, err error) string {
+		t.Helper()
+		must(t, err)
+		path := filepath.Join(t.TempDir(), name)
+		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+		return path
+	}
+	pair := func() (private, public string) {
+		t.Helper()
+		of, key, err := ed25519.GenerateKey(nil)
+		must(t, err)
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		private = file("private.pem", "PRIVATE KEY", der, err)
+		der, err = x509.MarshalPKIXPublicKey(of)
+		return private, file("public.pem", "PUBLIC KEY", der, err)
+	}
+	private, public := pair()
+	_, other := pair()
+	found := func(public string) []string {
+		t.Helper()
+		key, err := ReadPublicKey(public)
+		must(t, err)
+		all, err := w.AuditCertificates(t.Context(), func(StreamID) bool { return true }, 10, key)
+		must(t, err)
+		var what []string
+		for _, f := range all[0].Findings {
+			what = append(what, f.What)
+		}
+		return what
+	}
+	run := func(day string) {
+		t.Helper()
+		must(t, (&certifiedRun{w: w, r: begin(t, w, "transactions")}).goThrough(t, sales(certifiedSale(idA, "PENDING", day)), func(string) {}))
+	}
+	run("2026-01-01")
+	if got := found(public); len(got) != 1 || !strings.Contains(got[0], "not signed by") {
+		t.Errorf("nothing is signed: %q", got)
+	}
+	var err error
+	w.signing, err = readSigningKey(private)
+	must(t, err)
+	for _, day := range []string{"2026-01-02", "2026-01-03", "2026-01-04"} {
+		run(day)
+	}
+	if got := found(public); len(got) != 0 {
+		t.Errorf("all but the first are signed: %q", got)
+	}
+	if got := found(other); len(got) != 3 {
+		t.Errorf("of another key: %q", got)
+	}
+	alter := func(what string) {
+		t.Helper()
+		must(t, w.exec(t.Context(), "ALTER TABLE sync_runs_log UPDATE "+what+" WHERE run_id IN (SELECT run_id FROM sync_runs ORDER BY started_at LIMIT 1 OFFSET 2) SETTINGS mutations_sync = 2"))
+	}
+	signature := text(t, w, "SELECT signature FROM sync_runs ORDER BY started_at LIMIT 1 OFFSET 2")[0]
+	alter("signature = ''")
+	if got := found(public); len(got) != 1 || !strings.Contains(got[0], "an older one is") {
+		t.Errorf("a signature is gone: %q", got)
+	}
+	alter("signature = '" + signature + "', certificate = replace(certificate, 'records', 'Records')")
+	if got := found(public); len(got) == 0 {
+		t.Error("an altered certificate was not found")
+	}
+	for _, bad := range []string{public, filepath.Join(t.TempDir(), "nothing")} {
+		if _, err := Open(t.Context(), Options{DSN: w.given.DSN, SigningKeyFile: bad}); err == nil || !strings.Contains(err.Error(), "signing_key_file") {
+			t.Errorf("%v", err)
+		}
 	}
 }

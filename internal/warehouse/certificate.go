@@ -2,10 +2,16 @@ package warehouse
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"os"
 
 	"dealhouse/internal/catalog"
 )
@@ -124,6 +130,9 @@ func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	if err != nil {
 		return fmt.Errorf("writing the certificate of run %s: %w", w.ID, err)
 	}
+	if key := w.pool.signing; key != nil {
+		r.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, text))
+	}
 	r.Certificate, in.Certified, in.certificate = string(text), next.Number, &next
 	return nil
 }
@@ -199,6 +208,44 @@ type CertificateError struct{ Run, Reason string }
 
 func (e *CertificateError) Error() string {
 	return "run " + e.Run + " cannot be certified: " + e.Reason + ". Nothing was published, and the next run reads everything again; report it if it comes again"
+}
+
+// readSigningKey reads an Ed25519 private key in PEM.
+func readSigningKey(file string) (ed25519.PrivateKey, error) {
+	key, err := readPEM(file, x509.ParsePKCS8PrivateKey)
+	private, is := key.(ed25519.PrivateKey)
+	if err == nil && !is {
+		err = errors.New("it has no Ed25519 key: openssl genpkey -algorithm ed25519 makes one")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading signing_key_file %s: %w", file, err)
+	}
+	return private, nil
+}
+
+// ReadPublicKey reads an Ed25519 public key in PEM, as openssl pkey -pubout writes it.
+func ReadPublicKey(file string) (ed25519.PublicKey, error) {
+	key, err := readPEM(file, x509.ParsePKIXPublicKey)
+	public, is := key.(ed25519.PublicKey)
+	if err == nil && !is {
+		err = errors.New("it has no Ed25519 public key")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the public key %s: %w", file, err)
+	}
+	return public, nil
+}
+
+func readPEM(file string, parse func([]byte) (any, error)) (any, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("it is no PEM file")
+	}
+	return parse(block.Bytes)
 }
 
 // rowSum is the hash of a row's key and content. key and hash are columns: its key, and its _hash.

@@ -37,6 +37,13 @@ func Open(ctx context.Context, o Options) (*Warehouse, error) {
 	}
 	p := &pool{given: o, database: o.Database, log: o.Logger, metrics: o.Metrics, maxRetryElapsed: o.MaxRetryElapsed,
 		lagTurn: lagTurn, backoff: o.Backoff}
+	if o.SigningKeyFile != "" {
+		key, err := readSigningKey(o.SigningKeyFile)
+		if err != nil {
+			return nil, &ServerError{Problem: "warehouse.signing_key_file cannot be used", Advice: err.Error(), Err: err}
+		}
+		p.signing = key
+	}
 	if o.Cluster != "" {
 		p.dialect = replicatedDialect(o.Cluster, o.Database)
 	}

@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,7 @@ type pool struct {
 	database string
 	dialect  dialect
 	given    Options
+	signing  ed25519.PrivateKey // nil: certificates are not signed
 	server   Server
 	replicas *replicas
 	options  func(database string, readOnly bool) (*clickhouse.Options, error) // of a connection
@@ -253,6 +255,8 @@ type Options struct {
 	Restoring bool
 	// FewRows makes statements over few rows cheap in the embedded engine: for tests (chdb.Options).
 	FewRows bool
+	// SigningKeyFile is a PEM file with an Ed25519 private key. Certificates of runs are signed by it. "": they are not.
+	SigningKeyFile string
 	// Downloading, if set, is called while the embedded engine is downloaded, with the percentage that is done.
 	Downloading func(percent int)
 

@@ -101,7 +101,8 @@ func (p publication) leave(err error) {
 // is read again.
 func (p publication) withdraw(ctx context.Context, cause error) error {
 	record := p.intent.Record
-	record.Outcome, record.Error, record.Changes, record.Certificate = OutcomeFailed, cause.Error(), Changes{}, ""
+	record.Outcome, record.Error, record.Changes = OutcomeFailed, cause.Error(), Changes{}
+	record.Certificate, record.Signature = "", ""
 	if err := p.pool.saveRun(ctx, record); err != nil {
 		return err
 	}

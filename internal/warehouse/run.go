@@ -297,6 +297,7 @@ type RunRecord struct {
 	Warnings       []string  `json:"warnings"`
 	Error          string    `json:"error"`
 	Certificate    string    `json:"certificate,omitempty"` // JSON of a Certificate; "": the run was not published
+	Signature      string    `json:"signature,omitempty"`   // of that text, in base64; "": there is no key
 	Cause          string    `json:"cause,omitempty"`       // equal ones are one fault, if they are of one account, or of a service
 	// Unknown are the fields that dealhouse does not know, of a run of this process; unknown_fields has them.
 	Unknown []string `json:"-"`
@@ -310,7 +311,7 @@ type RunRecord struct {
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +
 	"outcome String, requested_after Nullable(DateTime64(3)), watermark Nullable(DateTime64(3)), server_time Nullable(DateTime64(3)), pages UInt64, rows_read UInt64, inserted UInt64, " +
 	"updated UInt64, deleted UInt64, would_delete UInt64, out_of_scope UInt64, scope String, unchanged UInt64, older UInt64, waiting UInt64, rejected UInt64, duplicates UInt64, bytes UInt64, retries UInt64, warnings Array(String), " +
-	"error String, cause String, certificate String, version UInt64")
+	"error String, cause String, certificate String, signature String, version UInt64")
 
 // LoadedAll reports whether the run missed nothing and all that it read is loaded. Deletions may wait for consent.
 func (r RunRecord) LoadedAll() bool {

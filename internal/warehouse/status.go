@@ -216,7 +216,7 @@ const rowsOfRun = 4
 func selectRuns(f RunFilter) string {
 	modes, recent, each := "", "", ""
 	columns := `account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate`
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature`
 	if f.Brief {
 		columns = "account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, rows_read"
 	}
@@ -285,7 +285,7 @@ func (p *pool) insertRun(ctx context.Context, r RunRecord, next time.Time) error
 			r.Changes.Deleted, r.WouldDelete, r.Changes.Outside, r.Scope, r.Changes.Unchanged,
 			r.Changes.Older, r.Changes.Kept,
 			r.Totals.Rejected, r.Duplicates, r.Totals.Bytes, r.Totals.Retries, warnings, r.Error, r.Cause,
-			r.Certificate, uint64(next.UnixMicro()))
+			r.Certificate, r.Signature, uint64(next.UnixMicro()))
 	})
 	if err != nil {
 		return fmt.Errorf("writing the row of run %s to sync_runs: %w", r.RunID, err)
@@ -424,7 +424,7 @@ func (r *runRow) fields() []any {
 		&r.watermark, &r.server, &r.Totals.Pages, &r.Totals.Read,
 		&r.Changes.Inserted, &r.Changes.Updated, &r.Changes.Deleted, &r.WouldDelete, &r.Changes.Outside, &r.Scope,
 		&r.Changes.Unchanged, &r.Changes.Older, &r.Changes.Kept, &r.Totals.Rejected, &r.Duplicates,
-		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause, &r.Certificate,
+		&r.Totals.Bytes, &r.Totals.Retries, &r.Warnings, &r.Error, &r.Cause, &r.Certificate, &r.Signature,
 	}
 }
 

@@ -30,9 +30,10 @@ CREATE OR REPLACE VIEW sync_runs
     warnings Array(String) COMMENT 'What the run noticed and carried on with',
     error String COMMENT 'Why the run failed; empty otherwise',
     cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
-    certificate String COMMENT 'What the run proves of its rows, as JSON: counts, sums of hashes, and the hash of the certificate before it; empty: it was not published'
+    certificate String COMMENT 'What the run proves of its rows, as JSON: counts, sums of hashes, and the hash of the certificate before it; empty: it was not published',
+    signature String COMMENT 'Ed25519 signature of the text of the certificate, in base64; empty: it is not signed'
 )
 AS SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read, inserted, updated,
-    deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate
+    deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log FINAL
 COMMENT 'Runs: one row for each run of a stream';

@@ -174,6 +174,7 @@ type runJSON struct {
 	Error          string          `json:"error"`
 	Cause          string          `json:"cause"`
 	Certificate    json.RawMessage `json:"certificate"` // null: the run was not published
+	Signature      string          `json:"signature"`   // of the certificate, in base64
 }
 
 const (
@@ -234,7 +235,7 @@ func newRunJSON(r warehouse.RunRecord) runJSON {
 		OutOfScope: r.Changes.Outside, Scope: r.Scope, Unchanged: r.Changes.Unchanged, Older: r.Changes.Older,
 		Waiting:  r.Changes.Kept,
 		Rejected: r.Totals.Rejected, Duplicates: r.Duplicates, Bytes: r.Totals.Bytes, Retries: r.Totals.Retries,
-		Warnings: r.Warnings, Error: r.Error, Cause: r.Cause,
+		Warnings: r.Warnings, Error: r.Error, Cause: r.Cause, Signature: r.Signature,
 	}
 	if r.Certificate != "" {
 		out.Certificate = json.RawMessage(r.Certificate)

@@ -78,6 +78,7 @@ CREATE TABLE IF NOT EXISTS sync_runs_log
     error String COMMENT 'Why the run failed; empty otherwise',
     cause LowCardinality(String) COMMENT 'What kept the run from its end: service and its address (no answer, or none now), key, request, answer (not what the API promises), time, list, guard, warehouse or program; empty: nothing, or not known',
     certificate String COMMENT 'What the run proves of its rows, as JSON: counts, sums of hashes, and the hash of the certificate before it; empty: it was not published',
+    signature String COMMENT 'Ed25519 signature of the text of the certificate, in base64; empty: it is not signed',
     version UInt64 COMMENT 'The highest wins'
 )
 ENGINE = ReplacingMergeTree(version)

@@ -133,11 +133,15 @@ SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'loaded_fro
 SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'certificate' AND value != '' ORDER BY account, stream;
 
 -- selectCertificates
-SELECT toString(run_id), certificate, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
+SELECT toString(run_id), certificate, signature, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} AND certificate != '';
 
 -- selectRunsCut
 SELECT max(older_than) FROM retention_log WHERE what = 'runs' AND removed > 0;
+
+-- selectPublished
+SELECT count() > 0 FROM sync_runs_log FINAL
+WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID} AND certificate != '';
 
 -- selectColumnsOf
 SELECT name, type FROM system.columns

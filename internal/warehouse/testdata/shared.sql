@@ -172,7 +172,7 @@ WHERE stream = {stream:String} AND account != {account:String} AND outcome = 'ru
 
 -- selectAliveRuns by state
 SELECT JSONExtractString(value, 'run_id') FROM sync_state
-WHERE stream = {stream:String} AND name != 'watermark'
+WHERE stream = {stream:String} AND name NOT IN ('watermark', 'certificate')
     AND (name != 'lease' OR abs(dateDiff('second', updated_at, now())) < 86400)
     AND (NOT startsWith(name, 'backfill:') OR updated_at > now() - toIntervalSecond(2592000));
 
@@ -419,14 +419,14 @@ SELECT loaded, groupArray(1000)(key) FROM
 
 -- selectRuns, by stream: false, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String})
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: false
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
@@ -438,14 +438,14 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: false, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log AS r FINAL
 WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
-    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate
+    inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
