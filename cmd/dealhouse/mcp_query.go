@@ -244,10 +244,10 @@ const (
 var (
 	measures = map[string]string{
 		"sales":          "sum(transactions)",
-		"order_value":    "sumIf(order_value, "+notDeclined+")",
-		"cashback":       "sumIf(cashback, "+notDeclined+")",
+		"order_value":    "sumIf(order_value, " + notDeclined + ")",
+		"cashback":       "sumIf(cashback, " + notDeclined + ")",
 		"paid_cashback":  "sum(paid_cashback)",
-		"approval_share": "sumIf(transactions, "+confirmed+") / nullIf(sumIf(transactions, "+confirmed+" OR NOT "+notDeclined+"), 0)",
+		"approval_share": "sumIf(transactions, " + confirmed + ") / nullIf(sumIf(transactions, " + confirmed + " OR NOT " + notDeclined + "), 0)",
 	}
 	dimensions = map[string]string{
 		"month": "toStartOfMonth(day)", "day": "day", "retailer": "retailer_name", "country": "country", "status": "status",

@@ -146,8 +146,8 @@ func (a *auditor) follow(ctx context.Context, head string, last Certificate) err
 	return nil
 }
 
-// verify checks the signature of a certificate. Certificates from before there was a key have none, so those without one
-// count only once an older one has one. It returns the runs whose certificates may still prove to be such.
+// verify checks the signature of a certificate. Certificates from before there was a key have none, so those without
+// one count only once an older one has one. It returns the runs whose certificates may still prove to be such.
 func (a *auditor) verify(row certified, unsigned []string) []string {
 	switch signature, err := base64.StdEncoding.DecodeString(row.signature); {
 	case a.public == nil:
