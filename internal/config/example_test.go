@@ -58,6 +58,7 @@ func TestExampleUncommented(t *testing.T) {
 		Namespace: "shop-warehouse"}
 	dir := "/etc/dealhouse/warehouse"
 	want.Warehouse.CAFile, want.Warehouse.CertFile, want.Warehouse.KeyFile = dir+"-ca.crt", dir+".crt", dir+".key"
+	want.Warehouse.SigningKeyFile = "/etc/dealhouse/signing.pem"
 	want.Warehouse.ViewsDatabase = "dealhouse_views"
 	want.Finance.Settlements = "bank.receipts"
 	a := &want.Accounts[0]
