@@ -71,7 +71,7 @@ func (o *Opener) existing(ctx context.Context, cfg *config.Config, lasting bool)
 		}
 	}
 	once := warehouse.Options{NoRetry: true}
-	if lasting == throughDaemon { // it loads
+	if lasting { // it loads
 		once.SigningKeyFile = cfg.Warehouse.SigningKeyFile
 	}
 	if w, err := o.join(ctx, cfg, lasting, once); w != nil || err != nil {

@@ -237,7 +237,7 @@ func ReadPublicKey(file string) (ed25519.PublicKey, error) {
 }
 
 func readPEM(file string, parse func([]byte) (any, error)) (any, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the user names it
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
