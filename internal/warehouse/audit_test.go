@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -179,5 +180,27 @@ func TestSigned(t *testing.T) {
 		if _, err := Open(t.Context(), Options{DSN: w.given.DSN, SigningKeyFile: bad}); err == nil || !strings.Contains(err.Error(), "signing_key_file") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestAuditAfterRetention removes old runs because of their age. That is no finding, and neither are the versions that
+// they have left.
+func TestAuditAfterRetention(t *testing.T) {
+	enginetest.Long(t)
+	t.Parallel()
+	w := open(t)
+	const runs = 6
+	for day := 1; day <= runs; day++ {
+		page := sales(certifiedSale(idA, "PENDING", fmt.Sprintf("2026-01-%02d", day)))
+		must(t, (&certifiedRun{w: w, r: begin(t, w, "transactions")}).goThrough(t, page, func(string) {}))
+	}
+	removed, err := w.Retire(t.Context(), Retention{Runs: time.Millisecond})
+	must(t, err)
+	if len(removed) != 1 || removed[0].Rows == 0 {
+		t.Fatalf("%+v", removed)
+	}
+	a := auditOf(t, w)
+	if len(a.Findings) > 0 || a.Certificates == 0 || a.Certificates == runs {
+		t.Errorf("%+v", a)
 	}
 }
