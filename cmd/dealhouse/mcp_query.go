@@ -15,15 +15,30 @@ import (
 	"dealhouse/internal/term"
 )
 
-// privateColumns are the columns that may name a person.
-var privateColumns = map[string]bool{"passback_uid": true, "passback_data": true, "raw": true}
+// privateColumns are the columns that may name a person: those that the catalog marks, and what was rejected.
+var privateColumns = func() map[string]bool {
+	names := map[string]bool{"raw": true}
+	for _, s := range catalog.All() {
+		for _, f := range s.Fields {
+			if f.Private {
+				names[f.Column] = true
+			}
+		}
+	}
+	return names
+}()
 
 // query runs the SQL of a model. What it reads is known from the engine's own reading of it, and not from its text.
 func (s *agentServer) query(ctx context.Context, in sqlAsked) (any, error) {
 	if err := s.mayAsk(ctx, in.SQL); err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, "query", "--output=json", "--max-result-rows="+strconv.Itoa(s.maxRows), "--max-time=60", "--", in.SQL)
+	return s.rows(ctx, in.SQL)
+}
+
+// rows returns the rows of a query, within the limits.
+func (s *agentServer) rows(ctx context.Context, sql string) (any, error) {
+	return s.ask(ctx, "query", "--output=json", "--max-result-rows="+strconv.Itoa(s.maxRows), "--max-time=60", "--", sql)
 }
 
 // mayAsk returns an error that says why a query is refused, and what to ask instead.
@@ -259,7 +274,7 @@ func (s *agentServer) measure(ctx context.Context, in measureAsked) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, "query", "--output=json", "--max-result-rows="+strconv.Itoa(s.maxRows), "--", sql)
+	return s.rows(ctx, sql)
 }
 
 func (in measureAsked) sql() (string, error) {

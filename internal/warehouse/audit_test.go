@@ -204,3 +204,24 @@ func TestAuditAfterRetention(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestCertificateOfAnotherVersion has a last certificate with a field that this version does not write. The next one
+// names it by its text as it was stored.
+func TestCertificateOfAnotherVersion(t *testing.T) {
+	enginetest.Long(t)
+	t.Parallel()
+	w := open(t)
+	run := func(day string) {
+		t.Helper()
+		must(t, (&certifiedRun{w: w, r: begin(t, w, "transactions")}).goThrough(t, sales(certifiedSale(idA, "PENDING", day)), func(string) {}))
+	}
+	run("2026-01-01")
+	for _, column := range []string{"sync_runs_log UPDATE certificate", "sync_state_log UPDATE value"} {
+		name := column[strings.LastIndex(column, " ")+1:]
+		must(t, w.exec(t.Context(), "ALTER TABLE "+column+" = replace("+name+", '{\"account\"', '{\"of_later\":1,\"account\"') WHERE "+name+" LIKE '{\"account\"%live_after%' SETTINGS mutations_sync = 2"))
+	}
+	run("2026-01-02")
+	if a := auditOf(t, w); a.Certificates != 2 || len(a.Findings) > 0 {
+		t.Errorf("%+v", a)
+	}
+}

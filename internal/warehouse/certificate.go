@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -23,7 +24,7 @@ type Certificate struct {
 	Stream  string `json:"stream"`
 	Run     string `json:"run_id"`
 	Number  uint64 `json:"number"` // of the certificates of the stream, from 1
-	// Previous is the Hash of the certificate before it of the stream; "" of the first.
+	// Previous is the hashOfCertificate of the certificate before it of the stream; "" of the first.
 	Previous string `json:"previous,omitempty"`
 	// Restated says that the certificate does not follow from the one before it, and why: Live was computed from the
 	// rows themselves.
@@ -79,15 +80,8 @@ func (s Set) And(o Set) Set { return Set{s.Rows + o.Rows, s.Sum + o.Sum} }
 // Without is the set without some of its rows.
 func (s Set) Without(o Set) Set { return Set{s.Rows - o.Rows, s.Sum - o.Sum} }
 
-// Hash is by what the next certificate names this one.
-func (c *Certificate) Hash() (string, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return "", fmt.Errorf("writing the certificate of run %s: %w", c.Run, err)
-	}
-	return hashOfCertificate(string(text)), nil
-}
-
+// hashOfCertificate is by what the next certificate names one: of its text as it was stored, whatever a later version
+// would write.
 func hashOfCertificate(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
@@ -112,28 +106,26 @@ func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	if err := next.check(); err != nil {
 		return err
 	}
-	last, err := l.lastCertificate()
+	text := cmp.Or(l.certificate, l.state(stateCertificate))
+	last, err := parseState[Certificate](l.account, l.stream, stateCertificate, text)
 	if err != nil {
 		return err
 	}
 	if last != nil {
-		next.Live, next.Number = last.Live, last.Number+1
-		if next.Previous, err = last.Hash(); err != nil {
-			return err
-		}
+		next.Live, next.Number, next.Previous = last.Live, last.Number+1, hashOfCertificate(text)
 	}
 	if err := w.restate(ctx, last, &next, ReadsWhole(r.Mode) && c.Any()); err != nil {
 		return err
 	}
 	next.Live = next.liveAfter(next.Live)
-	text, err := json.Marshal(next)
+	written, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("writing the certificate of run %s: %w", w.ID, err)
 	}
 	if key := w.pool.signing; key != nil {
-		r.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, text))
+		r.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, written))
 	}
-	r.Certificate, in.Certified, in.certificate = string(text), next.Number, &next
+	r.Certificate, in.Certified = string(written), next.Number
 	return nil
 }
 
@@ -192,14 +184,6 @@ func (w *Writer) liveSum(ctx context.Context) (live Set, err error) {
 	}
 	live.Sum = Sum(sum)
 	return live, nil
-}
-
-// lastCertificate returns the certificate of the last run of the stream, or nil.
-func (l *Lease) lastCertificate() (*Certificate, error) {
-	if l.certificate != nil {
-		return l.certificate, nil
-	}
-	return parseState[Certificate](l.account, l.stream, stateCertificate, l.state(stateCertificate))
 }
 
 // CertificateError says that what a run counted at one place is not what it counted at another: a row was lost or

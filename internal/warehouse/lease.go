@@ -161,7 +161,7 @@ func (l *Lease) verify(value string, at time.Time) error {
 // them.
 func (l *Lease) readStates(ctx context.Context) error {
 	asked := time.Now()
-	l.certificate = nil
+	l.certificate = ""
 	rows, err := l.pool.conn.Query(ctx, selectStates,
 		named("account", l.account), named("stream", l.stream))
 	l.states, err = scanned(rows, err, func(s *stateRow) []any { return []any{&s.name, &s.value, &s.version} })

@@ -72,7 +72,7 @@ func (p publication) endUnchanged(ctx context.Context) (err error) {
 	if p.intent.Last && p.Stream.Kind != catalog.Walk { // walks and backfills write over what the lease found
 		states = slices.DeleteFunc(states, func(s stateRow) bool { return s.value == p.lease.state(s.name) })
 	}
-	p.lease.certificate = p.intent.certificate
+	p.lease.certificate = p.intent.Record.Certificate
 	if p.intent.Last {
 		p.lease.pending, p.lease.settled = states, p.reading.local
 		return nil
@@ -120,7 +120,7 @@ func (p publication) finish(ctx context.Context) error {
 	if err := p.lease.save(ctx, slices.Concat(p.intent.states(p.ID), p.intent.live(p.Stream), p.derivedState())...); err != nil {
 		return err
 	}
-	p.lease.certificate = p.intent.certificate
+	p.lease.certificate = p.intent.Record.Certificate
 	if err := p.Discard(ctx); err != nil {
 		p.leave(err)
 	}

@@ -61,7 +61,7 @@ func (r Run) rowValues(p piece) []any {
 
 // hashTexts returns the column _hash. Its texts are parts of one.
 func hashTexts(hashes []decode.Hash) []string {
-	var all []byte
+	all := make([]byte, 0, 16*len(hashes))
 	for _, h := range hashes {
 		all = h.AppendTo(all)
 	}

@@ -107,8 +107,6 @@ type Intent struct {
 	// Ended returns the time at which the row of the run is written, which is RunRecord.FinishedAt. nil: the run died,
 	// and another one finishes it.
 	Ended func() time.Time `json:"-"`
-
-	certificate *Certificate // of the run, which Record has as text
 }
 
 // divide splits the derived tables into those of which the run has a delta, by what it has prepared, and the others.

@@ -96,11 +96,11 @@ type Lease struct {
 	freeVersion uint64    // highest version of all states when the stream was found to be free
 	taken       time.Time // local time at which the lease was certainly held
 	orphan      bool
-	untidy      bool         // something is left that the next holder has to clear away
-	states      []stateRow   // of the stream, as the holder found them, the oldest first; cleared ones are empty
-	pending     []stateRow   // stored together with the end of the lease
-	certificate *Certificate // of the last run that this holder has published; nil: the one in states
-	settled     time.Time    // local time when the lease was checked for the end of the last run; zero: it was not
+	untidy      bool       // something is left that the next holder has to clear away
+	states      []stateRow // of the stream, as the holder found them, the oldest first; cleared ones are empty
+	pending     []stateRow // stored together with the end of the lease
+	certificate string     // of the last run that this holder has published; "": the one in states
+	settled     time.Time  // local time when the lease was checked for the end of the last run; zero: it was not
 	stop        context.CancelFunc
 	done        sync.WaitGroup
 
