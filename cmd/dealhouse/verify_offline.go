@@ -8,16 +8,19 @@ import (
 	"slices"
 
 	"dealhouse/internal/catalog"
+	"dealhouse/internal/service"
 	"dealhouse/internal/term"
 	"dealhouse/internal/warehouse"
 )
 
 // runOffline audits the certificates.
 func (c verifyCommand) runOffline(ctx context.Context, a *app) (err error) {
-	for _, name := range c.selected.Streams {
-		if _, err := catalog.Find(name); err != nil {
+	for i, name := range c.selected.Streams {
+		stream, err := catalog.Find(service.StreamName(name))
+		if err != nil {
 			return usagef("%w", err)
 		}
+		c.selected.Streams[i] = stream.Name
 	}
 	var public ed25519.PublicKey
 	if c.public != "" {

@@ -1,12 +1,15 @@
 package warehouse
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,27 +59,77 @@ type auditor struct {
 // names at most limit rows of each. With a public key, every certificate must be signed by its private key, from the
 // first one on that is signed. Nothing is asked of the API, and nothing is changed.
 func (r Reader) AuditCertificates(ctx context.Context, chosen func(StreamID) bool, limit int, public ed25519.PublicKey) ([]Audit, error) {
-	type state struct{ account, stream, value string }
-	rows, err := r.retrying.Query(ctx, selectCertificateStates)
-	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.account, &s.stream, &s.value} })
+	heads, err := r.certificateHeads(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the last certificates: %w", err)
+		return nil, err
 	}
 	var all []Audit
-	for _, s := range states {
-		id := StreamID{s.account, s.stream}
-		stream, err := catalog.Find(s.stream)
+	for id, head := range heads {
+		stream, err := catalog.Find(id.Stream)
 		if err != nil || !chosen(id) {
 			continue
 		}
-		a := auditor{Reader: r, id: id, stream: stream, limit: limit, public: public, audit: &Audit{Account: s.account, Stream: s.stream},
-			chain: map[string]*Certificate{}}
-		if err := a.run(ctx, s.value); err != nil {
-			return nil, fmt.Errorf("auditing %s of account %s: %w", s.stream, s.account, err)
+		a := auditor{Reader: r, id: id, stream: stream, limit: limit, public: public}
+		if err := a.settle(ctx, head); err != nil {
+			return nil, fmt.Errorf("auditing %s of account %s: %w", id.Stream, id.Account, err)
 		}
 		all = append(all, *a.audit)
 	}
+	slices.SortFunc(all, func(x, y Audit) int {
+		return cmp.Or(strings.Compare(x.Account, y.Account), strings.Compare(x.Stream, y.Stream))
+	})
 	return all, nil
+}
+
+// certificateHead is the last certificate of a stream, and how many runs are being published.
+type certificateHead struct {
+	text    string
+	intents uint64
+}
+
+func (r Reader) certificateHeads(ctx context.Context) (map[StreamID]certificateHead, error) {
+	type state struct {
+		StreamID
+		certificateHead
+	}
+	rows, err := r.retrying.Query(ctx, selectCertificateStates)
+	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.Account, &s.Stream, &s.text, &s.intents} })
+	if err != nil {
+		return nil, fmt.Errorf("reading the last certificates: %w", err)
+	}
+	heads := map[StreamID]certificateHead{}
+	for _, s := range states {
+		heads[s.StreamID] = s.certificateHead
+	}
+	return heads, nil
+}
+
+// A run that publishes while the audit reads makes it find what is not there. So what it finds counts only if nothing
+// was published meanwhile.
+const (
+	auditTurns = 20
+	auditPause = time.Second
+)
+
+// settle audits the stream until nothing is found, or nothing was published meanwhile.
+func (a *auditor) settle(ctx context.Context, head certificateHead) error {
+	for range auditTurns {
+		a.audit, a.chain = &Audit{Account: a.id.Account, Stream: a.id.Stream}, map[string]*Certificate{}
+		if err := a.run(ctx, head.text); err != nil || len(a.audit.Findings) == 0 {
+			return err
+		}
+		heads, err := a.certificateHeads(ctx)
+		if err != nil || heads[a.id] == head && head.intents == 0 {
+			return err
+		}
+		head = heads[a.id]
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(auditPause):
+		}
+	}
+	return errors.New("its runs publish without a pause, or one of them died while it did: try again after the next run")
 }
 
 func (a *auditor) found(kind, key, run, what string, args ...any) {
@@ -262,8 +315,11 @@ func (a *auditor) blame(ctx context.Context) error {
 	return nil
 }
 
-var selectCertificateStates = sql("SELECT account, stream, value FROM sync_state_log FINAL WHERE name = $name AND value != '' ORDER BY account, stream",
-	parts{"name": quote(stateCertificate)})
+// selectCertificateStates selects the last certificate of each stream, and how many runs of it are being published.
+var selectCertificateStates = sql(`SELECT account, stream, anyIf(value, name = $name), countIf(startsWith(name, $intent) AND value != '')
+FROM sync_state_log FINAL
+GROUP BY account, stream HAVING countIf(name = $name AND value != '') > 0`,
+	parts{"name": quote(stateCertificate), "intent": quote(stateIntent + ":")})
 
 // selectCertificates selects the certificates of a stream with what else its runs say. Parameters: account, stream.
 const selectCertificates = `SELECT toString(run_id), certificate, signature, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL

@@ -225,3 +225,31 @@ func TestCertificateOfAnotherVersion(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestAuditWhileARunPublishes begins an audit while a run has attached its rows and not stored its certificate. What it
+// finds then is no fault, and once the run has ended, it finds nothing.
+func TestAuditWhileARunPublishes(t *testing.T) {
+	enginetest.Long(t)
+	t.Parallel()
+	w := open(t)
+	must(t, (&certifiedRun{w: w, r: begin(t, w, "transactions")}).goThrough(t, sales(certifiedSale(idA, "PENDING", "2026-01-01")), func(string) {}))
+	far, f := serve(t, w, Options{}, is())
+	ended, looked := make(chan error, 1), make(chan struct{})
+	f.does(func(s string) string { // a reader whose first look falls between the attachment and the state
+		if strings.Contains(s, "FROM transactions_latest FINAL") && strings.Contains(s, "sum(cityHash64") {
+			select {
+			case <-looked:
+			default:
+				close(looked)
+				ended <- (&certifiedRun{w: w, r: begin(t, w, "transactions")}).goThrough(t,
+					sales(certifiedSale(idB, "PENDING", "2026-01-02")), func(string) {})
+			}
+		}
+		return s
+	})
+	a := auditOf(t, far)
+	must(t, <-ended)
+	if len(a.Findings) > 0 || a.Certificates != 2 || a.Rows != 2 {
+		t.Errorf("%+v", a)
+	}
+}

@@ -130,7 +130,9 @@ SELECT account, stream, run_id FROM sync_runs_log FINAL WHERE outcome = 'running
 SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'loaded_from';
 
 -- selectCertificateStates
-SELECT account, stream, value FROM sync_state_log FINAL WHERE name = 'certificate' AND value != '' ORDER BY account, stream;
+SELECT account, stream, anyIf(value, name = 'certificate'), countIf(startsWith(name, 'intent:') AND value != '')
+FROM sync_state_log FINAL
+GROUP BY account, stream HAVING countIf(name = 'certificate' AND value != '') > 0;
 
 -- selectCertificates
 SELECT toString(run_id), certificate, signature, started_at, rows_read, inserted, updated, deleted FROM sync_runs_log FINAL
