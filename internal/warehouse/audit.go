@@ -89,17 +89,17 @@ type certificateHead struct {
 
 func (r Reader) certificateHeads(ctx context.Context) (map[StreamID]certificateHead, error) {
 	type state struct {
-		StreamID
-		certificateHead
+		id   StreamID
+		head certificateHead
 	}
 	rows, err := r.retrying.Query(ctx, selectCertificateStates)
-	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.Account, &s.Stream, &s.text, &s.intents} })
+	states, err := scanned(rows, err, func(s *state) []any { return []any{&s.id.Account, &s.id.Stream, &s.head.text, &s.head.intents} })
 	if err != nil {
 		return nil, fmt.Errorf("reading the last certificates: %w", err)
 	}
 	heads := map[StreamID]certificateHead{}
 	for _, s := range states {
-		heads[s.StreamID] = s.certificateHead
+		heads[s.id] = s.head
 	}
 	return heads, nil
 }
