@@ -37,7 +37,7 @@ const secretOfA = "secret_of_A"
 // apart returns a handle on the shared engine that has its own pools, with conns connections each.
 func apart(t testing.TB, conns int) *house {
 	t.Helper()
-	e, end := shared.Apart(conns, hexName(t))
+	e, end := shared.Apart(conns)
 	t.Cleanup(end)
 	return &house{e}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 
 	"dealhouse/internal/chdb/conn"
 	"dealhouse/internal/chdb/contract"
@@ -33,11 +34,11 @@ func FrozenSettings() []string { return frozenSettings() }
 
 // Apart returns a handle on the same engine that has its own pools, with conns connections each, and a
 // function that closes them. With one connection, each query runs on the connection that the query before it
-// used, unless that was closed.
-func (e *Engine) Apart(conns int, name string) (apart *Engine, end func()) {
+// used, unless that was closed. Each handle marks its queries in its own way, so that none kills those of another.
+func (e *Engine) Apart(conns int) (apart *Engine, end func()) {
 	in := &instance{
 		lib: e.in.lib, dir: e.in.dir, log: e.in.log, args: e.in.args, version: e.in.version,
-		nonce: e.in.nonce + "-" + name, control: e.in.control, conns: conns, limits: e.in.limits,
+		nonce: rand.Text(), control: e.in.control, conns: conns, limits: e.in.limits,
 	}
 	in.ctx, in.cancel = context.WithCancelCause(context.Background())
 	in.writers = conn.NewPool(conns, in.connect)
