@@ -72,12 +72,15 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 	}
 	defer resp.Body.Close()
 	info.Status = resp.StatusCode
-	if resp.StatusCode != http.StatusOK {
+	serverTime := serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
+	switch {
+	case resp.StatusCode == http.StatusNotModified && r.unless != "":
+		return &reply{header: resp.Header, sentAt: info.SentAt, serverTime: serverTime}, nil
+	case resp.StatusCode != http.StatusOK:
 		fault := c.statusFault(r, resp)
-		fault.ServerTime = serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
+		fault.ServerTime = serverTime
 		return nil, fault
 	}
-	serverTime := serverTime(resp.Header.Get("Date"), c.now().Sub(info.SentAt))
 
 	room := place{of: c.bodies, wait: watch.hold}
 	defer room.leave()
@@ -98,7 +101,7 @@ func (c *Client) exchange(parent context.Context, r request, parse func([]byte) 
 func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Response, *Error) {
 	target := r.url
 	for hop := 0; ; hop++ {
-		resp, err := c.send(ctx, target)
+		resp, err := c.send(ctx, target, r.unless)
 		if err != nil {
 			return nil, c.networkFault(ctx, parent, r, err)
 		}
@@ -127,7 +130,7 @@ func (c *Client) roundTrip(ctx, parent context.Context, r request) (*http.Respon
 
 // send makes one round trip, without http.Client: its redirects, its cookies and its user names from
 // URLs are not wanted here.
-func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, target *url.URL, unless string) (*http.Response, error) {
 	req := (&http.Request{
 		Method: http.MethodGet,
 		URL:    target,
@@ -140,6 +143,9 @@ func (c *Client) send(ctx context.Context, target *url.URL) (*http.Response, err
 			"User-Agent":      {c.userAgent},
 		},
 	}).WithContext(ctx)
+	if unless != "" {
+		req.Header.Set("If-None-Match", unless)
+	}
 	c.keys.authorize(req.Header)
 	return c.transport.RoundTrip(req)
 }

@@ -65,7 +65,10 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 		op: ch.op, url: ch.target, page: ch.number + 1, cursor: ch.token != "",
 		sizeHint: ch.size + ch.size/8,
 	}
-	var found envelope
+	if ch.number == 0 && ch.token == "" {
+		r.unless = ch.query.Unless
+	}
+	found := envelope{data: []byte("[]"), aside: aside{total: -1}} // where nothing has changed, nothing is sent
 	answer, err := ch.client.do(ctx, r, func(body []byte) (err error) {
 		found, err = ch.shape.scan(body)
 		if err == nil && found.null && (ch.some || ch.token != "") {
@@ -91,7 +94,7 @@ func (ch *chain) next(ctx context.Context) (*Page, error) {
 	page := &Page{
 		Number: ch.number, Data: ch.client.hide(found.data), Token: ch.token, Next: found.next,
 		SentAt: answer.sentAt, ReceivedAt: ch.client.now(), ServerTime: answer.serverTime, Bytes: len(answer.body),
-		Retries: answer.retries, Waited: answer.waited,
+		Retries: answer.retries, Waited: answer.waited, Tag: ch.client.tag(answer.header), Unchanged: answer.body == nil,
 	}
 	page.Age = age(answer.header)
 	ch.quote(page, &found.aside, answer.header)

@@ -36,6 +36,21 @@ func isStale(h http.Header) bool {
 
 var staleWarning = regexp.MustCompile(`(^|,)\s*11[0-2]\s`)
 
+// maxTag bounds the names of answers that are kept.
+const maxTag = 200
+
+// tag returns the ETag of an answer; "" if there is none that can be kept. A weak one will do: the service says by it
+// that the earlier answer may be used in place of the new one.
+func (c *Client) tag(h http.Header) string {
+	tag := h.Get("ETag")
+	if len(tag) > maxTag || !entityTag.MatchString(tag) || c.HasKey(tag) {
+		return ""
+	}
+	return tag
+}
+
+var entityTag = regexp.MustCompile(`^(W/)?"[!#-~]+"$`)
+
 // maxRetryAfterSeconds keeps a Retry-After within what a Duration can hold.
 const maxRetryAfterSeconds = 1 << 31
 

@@ -56,6 +56,10 @@ type Query struct {
 	// Start resumes a walk: it is the last Page.Next of an earlier walk. "" is the first page.
 	Start string
 
+	// Unless is the Page.Tag of an earlier answer to the same query. If the first page is still that one, the service may
+	// say so in place of sending it (Page.Unchanged). "": the page is sent.
+	Unless string
+
 	// Ahead is how many pages are fetched while the consumer works on one. 0 means 1; a negative number means none.
 	Ahead int
 }
@@ -74,6 +78,10 @@ type Page struct {
 	Token string
 	// Next is the token of the next page; "" on the last page.
 	Next string
+	// Tag names what the answer has (its ETag), for Query.Unless; "" if the service does not name it.
+	Tag string
+	// Unchanged says that the page is still the one with the tag Query.Unless. Data has no records then, and Next is "".
+	Unchanged bool
 	// Doubt is what the answer has beside its records that says that the list is not whole, as it was sent:
 	// `"errors": [...]`, or a header. "" if it has nothing of the kind.
 	Doubt string

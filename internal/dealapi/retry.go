@@ -18,11 +18,12 @@ type request struct {
 	page     int  // 0 outside of a chain
 	cursor   bool // the URL carries a cursor or nextPage
 	sizeHint int  // expected bytes of the decompressed body, 0 if unknown
+	unless   string
 }
 
 // reply is the attempt that succeeded.
 type reply struct {
-	body       []byte
+	body       []byte // nil: what has the tag request.unless has not changed
 	header     http.Header
 	sentAt     time.Time
 	serverTime time.Time

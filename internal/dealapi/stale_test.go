@@ -58,3 +58,40 @@ func TestOldAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestUnchanged wants a page that has not changed to be one without records, and only where that was asked for.
+func TestUnchanged(t *testing.T) {
+	for _, c := range []struct {
+		name, tag, unless string
+		start             string
+		want              string // the tag that is kept
+		unchanged         bool
+	}{
+		{name: "strong", tag: `"abc"`, unless: `"abc"`, want: `"abc"`, unchanged: true},
+		{name: "weak", tag: `W/"abc"`, unless: `W/"abc"`, want: `W/"abc"`, unchanged: true},
+		{name: "another", tag: `"abc"`, unless: `"abd"`, want: `"abc"`},
+		{name: "not asked", tag: `"abc"`, want: `"abc"`},
+		{name: "none"},
+		{name: "no tag", tag: `abc`, unless: `abc`, unchanged: true},
+		{name: "the key in it", tag: `"` + testKey + `"`},
+		{name: "too long", tag: `"` + strings.Repeat("a", maxTag) + `"`},
+		{name: "a later page", tag: `"abc"`, unless: `"abc"`, start: "x", want: `"abc"`},
+	} {
+		r := newRig(t, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("ETag", c.tag)
+			if got := req.Header.Get("If-None-Match"); got != "" && got == c.tag {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			_, _ = w.Write([]byte(`{"data":[{"id":"a"}]}`))
+		}, nil)
+		pages, err := collect(t.Context(), r.Client, Query{Path: couponsPath, Unless: c.unless, Start: c.start})
+		if err != nil || len(pages) != 1 {
+			t.Errorf("%s: %d pages, %v", c.name, len(pages), err)
+			continue
+		}
+		if p := pages[0]; p.Tag != c.want || p.Unchanged != c.unchanged || (p.Records() == 0) != c.unchanged || p.Next != "" || p.ServerTime.IsZero() {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+}

@@ -41,7 +41,9 @@ func newList(ctx context.Context, s *session) (*list, error) {
 	l.run.record.RequestedAfter, l.run.record.Watermark = l.after, l.watermark
 	l.reader = &pageReader{session: s, run: l.run, batchBytes: batchBytes, insert: l.insert, stage: l.stage,
 		report: func() { s.report(PhaseReading) }}
-	return l, nil
+	var err error
+	l.reader.unless, err = l.unless(ctx)
+	return l, err
 }
 
 // resume makes this run continue the walk of the stored checkpoint. If the run cannot continue it, because the
@@ -117,7 +119,7 @@ func (l *list) load(ctx context.Context) error {
 	l.setFrom(seen)
 	p := publication{run: l.run, scope: l.session.job.scope(l.after),
 		watermark: l.nextWatermark(seen), corrected: l.corrected, last: true}
-	if seen.gap != "" || seen.unsure {
+	if seen.gap != "" || seen.unsure || seen.unchanged {
 		p.scope = warehouse.Part // missed rows must not look deleted (syncer-11)
 	}
 	if p.scope == warehouse.Whole && !l.run.resumed {
@@ -129,6 +131,9 @@ func (l *list) load(ctx context.Context) error {
 	}
 	if p.scope == warehouse.Whole {
 		l.scopeState()
+		if err := l.keepList(seen); err != nil {
+			return err
+		}
 		p.checks = append(p.checks, (&deletes{session: l.session, run: l.run, fetching: fetching, seen: seen}).checks()...)
 		p.checks = append(p.checks, l.checkOutside)
 	}

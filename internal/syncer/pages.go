@@ -70,6 +70,7 @@ func (d *pager) pages(r timeRange, start string, ahead int) iter.Seq2[*dealapi.P
 	job := &d.reader.session.job
 	q := job.query(r.after, start)
 	q.Ahead = ahead
+	q.Unless, d.reader.unless = d.reader.unless, "" // what is read again is read to mend it
 	job.bound(&q, r.before)
 	job.narrow(&q, d.filter)
 	return job.Client.Pages(d.fetching, q)

@@ -80,6 +80,7 @@ func (s *seen) addPage(page *dealapi.Page, early time.Duration) {
 		s.reached = page.ServerTime
 	}
 	s.took = page.ReceivedAt.Sub(s.begun)
+	s.tag, s.unchanged = page.Tag, s.unchanged || page.Unchanged
 	s.doubt, s.notice = cmp.Or(s.doubt, page.Doubt), cmp.Or(s.notice, page.Notice)
 	for _, name := range page.Members {
 		if len(s.members) < mostUnknown {

@@ -206,6 +206,7 @@ type pageReader struct {
 	session    *session
 	run        *run
 	before     time.Time // read only rows updated before this; zero: no such border
+	unless     string    // the tag of the list whose rows are loaded; "": it is read in any case
 	strict     bool      // end with errUnfiltered if most rows are outside the requested range
 	batchBytes int       // bytes of JSON that make a batch full
 	// insert writes a batch. The one before it may not be written yet. If insert is nil, stage does everything.
@@ -298,6 +299,8 @@ type seen struct {
 	ahead       bool          // a row is dated later
 	fresh       int64         // newest updatedAt that is not in the future, in milliseconds
 	pages       int
+	tag         string // of the last page
+	unchanged   bool   // the list is the one whose rows are loaded, and was not sent again
 	reread      int    // pages of them that were read to mend the chain
 	gap         string // why rows may have been missed; "" when none were (syncer-11)
 	still       bool   // what is not on the pages was not in the list: one moment, or the order of ids

@@ -98,7 +98,7 @@ const (
 func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	r, c := &in.Record, in.Record.Changes
 	next := Certificate{
-		Account: w.Account, Stream: w.Stream.Name, Run: w.ID.String(), Content: contentName(w.Stream), Number: 1,
+		Account: w.Account, Stream: w.Stream.Name, Run: w.ID.String(), Content: ContentName(w.Stream), Number: 1,
 		Pages: r.Totals.Pages, Records: r.Totals.Read, LeftOut: r.Totals.LeftOut, Rejected: r.Totals.Unloadable,
 		Staged: r.Totals.Set(), Keys: c.Distinct, Unchanged: c.Unchanged, Older: c.Older,
 		Inserted: c.Inserted, Updated: c.Updated, Deleted: c.Deleted, Unlisted: c.Unlisted, Written: r.Written.Added, Removed: r.Written.Removed,
@@ -158,7 +158,7 @@ func (w *Writer) restate(ctx context.Context, last, next *Certificate, look bool
 	if !begun && !moved && !look {
 		return nil
 	}
-	live, err := w.liveSum(ctx)
+	live, err := w.LiveSum(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -175,8 +175,8 @@ func (w *Writer) restate(ctx context.Context, last, next *Certificate, look bool
 	return nil
 }
 
-// liveSum computes the number of rows that readers see, and their sum.
-func (w *Writer) liveSum(ctx context.Context) (live Set, err error) {
+// LiveSum computes the number of rows that readers see, and their sum.
+func (w *Writer) LiveSum(ctx context.Context) (live Set, err error) {
 	var sum uint64
 	err = w.pool.conn.QueryRow(ctx, selectLiveSum(w.Stream), named("account", w.Account)).Scan(&live.Rows, &sum)
 	if err != nil {

@@ -31,8 +31,8 @@ func stagedHash(s *catalog.Stream) string {
 	return hashOf(values)
 }
 
-// contentName names the columns that the hash of a row is made of.
-func contentName(s *catalog.Stream) string {
+// ContentName names the columns that the hash of a row is made of.
+func ContentName(s *catalog.Stream) string {
 	sum := sha256.Sum256([]byte(stagedHash(s)))
 	return hex.EncodeToString(sum[:4])
 }
@@ -40,7 +40,7 @@ func contentName(s *catalog.Stream) string {
 // hashComment is the comment of the column _hash. It names what the hash is made of, so that a table says by which hash
 // its rows are stored.
 func hashComment(s *catalog.Stream) string {
-	return "Hash of the content: equal hashes are equal rows (" + contentName(s) + ")"
+	return "Hash of the content: equal hashes are equal rows (" + ContentName(s) + ")"
 }
 
 // storedHash returns the same hash for a row of <stream>_latest or <stream>_versions.

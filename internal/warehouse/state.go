@@ -34,6 +34,20 @@ func (l *Lease) Clock() (*ServiceClock, error) {
 	return parseState[ServiceClock](l.account, l.stream, StateClock, l.state(StateClock))
 }
 
+// KnownList is a list that was read as a whole, from one page, by the name that the service gave it.
+type KnownList struct {
+	Tag     string    `json:"tag"`     // dealapi.Page.Tag
+	Asked   string    `json:"asked"`   // what was asked for
+	Content string    `json:"content"` // the columns that Rows is made of (ContentName)
+	Rows    Set       `json:"rows"`    // that it has
+	ReadAt  time.Time `json:"read_at"` // by the clock of the warehouse
+}
+
+// KnownList returns the list that the last publication stored, or nil.
+func (l *Lease) KnownList() (*KnownList, error) {
+	return parseState[KnownList](l.account, l.stream, StateList, l.state(StateList))
+}
+
 // Scope returns the scope of the last complete list; "" is all of the stream.
 func (l *Lease) Scope() string { return l.state(StateScope) }
 

@@ -147,6 +147,9 @@ const StateOrigin = "origin"
 // time if that is all.
 const StateFrom = "loaded_from"
 
+// StateList names the state that has the last whole list of the stream (KnownList), for Intent.State.
+const StateList = "list"
+
 // StateScope names the state that has the scope (catalog.Scope.Encode) of the last complete list of the stream, for
 // Intent.State.
 const StateScope = "scope"
