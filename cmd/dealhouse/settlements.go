@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,7 +140,13 @@ mistake is named. Importing the same settlements again changes nothing. A row th
 imported under the same reference is refused; with --correct it is recorded as a correction, and the earlier
 state stays in the view settlement_revisions.
 
-The file is UTF-8, with commas between the columns and a decimal point. Columns, in any order (* required):
+The statement of a bank can be imported as it is: CAMT.052, CAMT.053 or CAMT.054, MT940, or a CSV that
+bank_csv in [finance] describes. Of its entries, those are imported that have words of bank_senders (a key
+of the account) in their text; --preview shows all, and why. Entries that another file had before are
+known. Import one format of an account, not several: they may give a payment different references.
+
+A file of your own is UTF-8, with commas between the columns and a decimal point. Columns, in any order
+(* required):
 `
 	for _, c := range payouts.Columns() {
 		mark := " "
@@ -152,6 +159,7 @@ The file is UTF-8, with commas between the columns and a decimal point. Columns,
 }
 
 const importExample = `  dealhouse settlements import bank-2026-03.csv
+  dealhouse settlements import --preview statement.camt053.xml
   dealhouse settlements import --account acme - < bank.csv
   dealhouse settlements import --correct --note "the bank corrected its fee" bank-2026-03.csv
   dealhouse settlements import                          from the table that [finance] settlements names`
@@ -159,7 +167,7 @@ const importExample = `  dealhouse settlements import bank-2026-03.csv
 // importCommand is what its flags say.
 type importCommand struct {
 	account, by, note string
-	correct           bool
+	correct, preview  bool
 }
 
 func newSettlementsImport(a *app) *cobra.Command {
@@ -176,6 +184,7 @@ func newSettlementsImport(a *app) *cobra.Command {
 	flags.StringVar(&c.account, "account", "", "the `account` of rows that name none; needed when there are several")
 	flags.StringVar(&c.by, "by", "", "`name` of the person who imports it; by default the user of this process")
 	flags.BoolVar(&c.correct, "correct", false, "record rows that differ from what was imported as corrections")
+	flags.BoolVar(&c.preview, "preview", false, "show what would be imported and what would be left alone, and import nothing")
 	flags.StringVar(&c.note, "note", "", "why, in your `words`; needed with --correct")
 	completeAccounts(cmd, a)
 	return cmd
@@ -217,58 +226,92 @@ func (c *importCommand) run(ctx context.Context, a *app, args []string) (err err
 	if err := service.UnknownAccount(ctx, cfg, w, c.account); err != nil {
 		return orOldSchema(err)
 	}
-	rows, err := c.read(ctx, w, cfg, file, source)
+	read, err := c.read(ctx, w, cfg, file)
 	if err != nil {
 		return orRefused(err)
 	}
-	res, err := payouts.Import(ctx, w, rows,
+	if c.preview {
+		err = printPreview(a.stdout, read)
+	}
+	if err == nil && len(read.Problems) > 0 {
+		err = &payouts.ProblemsError{Source: source, Problems: read.Problems}
+	}
+	if err != nil || c.preview {
+		return orRefused(err)
+	}
+	res, err := payouts.Import(ctx, w, read.Rows,
 		payouts.Options{Source: source, By: c.by, Correct: c.correct, Note: c.note})
 	if err != nil {
 		return orRefused(orOldSchema(err))
 	}
 	fmt.Fprintf(a.stdout, "%s: %s imported, %d corrected, %d known already\n", term.Line(source),
 		term.Plural(uint64(len(res.New)), "settlement"), len(res.Corrected), res.Known)
+	if len(read.Left) > 0 {
+		fmt.Fprintf(a.stdout, "%s left alone: --preview shows each, and why\n", term.Plural(uint64(len(read.Left)), "other payment"))
+	}
 	return nil
 }
 
-// read reads the rows. What is not understood is a *payouts.ProblemsError.
-func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader,
-	source string) (rows []payouts.Row, err error) {
+// printPreview prints what a file has.
+func printPreview(to io.Writer, read payouts.Reading) error {
+	type line struct {
+		at    int
+		cells []any
+	}
+	var lines []line
+	for _, r := range read.Rows {
+		lines = append(lines, line{r.Line, []any{strconv.Itoa(r.Line), payouts.Day(&r.ReceivedOn), r.Currency, r.Amount.String(), r.Text,
+			"imported for " + r.Account + " as " + r.Reference}})
+	}
+	for _, l := range read.Left {
+		lines = append(lines, line{l.Line, []any{strconv.Itoa(l.Line), l.On, l.Currency, l.Amount, l.Words, "left alone: " + l.Why}})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	rows := make([][]any, len(lines))
+	for i, l := range lines {
+		rows[i] = l.cells
+	}
+	return term.Print(term.Table, to, []term.Column{{Name: "line", Right: true}, {Name: "booked on"}, {Name: "currency"}, {Name: "amount", Right: true},
+		{Name: "words"}, {Name: "what becomes of it"}}, rows)
+}
+
+// read reads the rows.
+func (c *importCommand) read(ctx context.Context, w *warehouse.Warehouse, cfg *config.Config, file io.Reader) (read payouts.Reading, err error) {
 	now, err := w.Now(ctx)
 	if err != nil {
-		return nil, err
+		return read, err
 	}
-	until := now.AddDate(0, 0, 1) // the bank may be in a time zone where it is already tomorrow
-	var problems []payouts.Problem
+	rules := payouts.Rules{Account: c.account, Senders: map[string][]string{}, CSV: cfg.Finance.BankCSV,
+		Until: now.AddDate(0, 0, 1)} // the bank may be in a time zone where it is already tomorrow
+	for _, account := range cfg.Accounts {
+		rules.Senders[account.Name] = account.BankSenders
+	}
 	if file != nil {
-		rows, problems, err = payouts.ReadFile(file, c.account, until)
+		read, err = payouts.ReadFile(file, rules)
 	} else {
 		var table warehouse.TextTable
 		if table, err = w.ReadTextTable(ctx, cfg.Finance.Settlements); err == nil {
-			rows, problems = payouts.ReadTable(table.Columns, table.Rows, c.account, until)
+			read = payouts.ReadTable(table.Columns, table.Rows, rules)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return read, err
 	}
 	unknown := map[string]error{"": nil}
-	for _, r := range rows {
+	for _, r := range read.Rows {
 		if _, looked := unknown[r.Account]; !looked {
 			unknown[r.Account] = service.UnknownAccount(ctx, cfg, w, r.Account)
 		}
 		switch err := unknown[r.Account]; {
 		case is[service.SettingError](err):
-			problems = append(problems, payouts.Problem{Line: r.Line, Column: "account",
+			read.Problems = append(read.Problems, payouts.Problem{Line: r.Line, Column: "account",
 				Text: fmt.Sprintf("is %q, which is neither in the configuration nor in the warehouse",
 					term.Line(r.Account))})
 		case err != nil:
-			return nil, err
+			return read, err
 		}
 	}
-	if len(problems) > 0 {
-		return nil, &payouts.ProblemsError{Source: source, Problems: problems}
-	}
-	return rows, nil
+	return read, nil
 }
 
 // orRefused turns the error of a file that was refused into a mistake of the command line.

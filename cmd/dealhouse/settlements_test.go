@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,6 +62,7 @@ func checkSettlements(t *testing.T, b *books) {
 		t.Error("the page is not what it has to be")
 	}
 	b.importsTable(t)
+	b.importsStatement(t)
 	b.checkJournal(t)
 }
 
@@ -95,6 +97,30 @@ func (b *books) importsTable(t *testing.T) {
 	from("receipts").shows(t, "receipts: 1 settlement imported")
 	from("receipts").shows(t, "receipts: 0 settlements imported, 0 corrected, 1 known already")
 	b.call(t, "settlements").shows(t, "105 (named)")
+}
+
+// importsStatement takes in what a bank sends, in which most payments are none of the service.
+func (b *books) importsStatement(t *testing.T) {
+	t.Helper()
+	const statement = ":20:STARTUMS\n:25:12030000/0000202051\n:28C:00012/001\n:60F:C260330USD1000,00\n" +
+		":61:2603310331CR7,25NTRFNONREF\n:86:166?20PARTNER PAYMENT?32DEALS OF ACME\n" +
+		":61:2603310331D850,00NTRFNONREF\n:86:166?20rent?32LANDLORD\n:62F:C260331USD157,25\n-\n"
+	file := filepath.Join(t.TempDir(), "march.sta")
+	text, err := os.ReadFile(b.config)
+	if err := errors.Join(err, os.WriteFile(file, []byte(statement), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	senders := strings.Replace(string(text), "[[account]]", "[[account]]\nbank_senders = [\"deals of Acme\"]", 1)
+	with := func(args ...string) outcome {
+		return call(t, b.env, append([]string{"settlements", "import", "--config", b.write(t, senders), file}, args...)...)
+	}
+	b.call(t, "settlements", "import", file).want(t, 2, "march.sta: nothing was imported", "bank_senders")
+	preview := with("--preview")
+	preview.want(t, 0)
+	preview.shows(t, "imported for acme as 2026-03-31 USD 7.25 ", "left alone: no bank_senders is in its words", "LANDLORD")
+	with().shows(t, "march.sta: 1 settlement imported, 0 corrected, 0 known already", "1 other payment left alone")
+	with().shows(t, "march.sta: 0 settlements imported, 0 corrected, 1 known already")
+	b.call(t, "settlements").shows(t, "PARTNER PAYMENT DEALS OF ACME")
 }
 
 // checkJournal prints the journal of a month that is closed, and of one that is not.

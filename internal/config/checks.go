@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/robfig/cron/v3"
+	"golang.org/x/text/encoding/htmlindex"
 
 	"dealhouse/internal/trust"
 )
@@ -130,6 +131,68 @@ func checkPassback(s string) error {
 		return nil
 	}
 	return fmt.Errorf(`must be "keep", "hash" or "drop"; %s is not`, quote(s))
+}
+
+func checkSenderWords(s string) error {
+	const fewest = 3 // letters: fewer are in half of all texts
+	if len([]rune(strings.TrimSpace(s))) < fewest || strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Errorf("must have at least %d letters; %s has not", fewest, quote(s))
+	}
+	return nil
+}
+
+func checkLine(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Errorf("must be text of one line; %s is not", quote(s))
+	}
+	return nil
+}
+
+// bankParts are what can be said of the CSV of a bank.
+func bankParts() []string {
+	return []string{"delimiter", "decimal", "date", "encoding", "skip", "received_on", "amount", "credit", "debit", "side", "currency", "text", "reference"}
+}
+
+// bankCSV reads lines such as "amount = Betrag".
+func bankCSV(lines []string) (map[string]string, error) {
+	form := map[string]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		_, twice := form[name]
+		switch {
+		case !ok || value == "":
+			return nil, fmt.Errorf(`must have lines such as "amount = Betrag"; %s is none`, quote(line))
+		case !slices.Contains(bankParts(), name):
+			return nil, fmt.Errorf("%s is none of %s", quote(name), either(bankParts()))
+		case twice:
+			return nil, fmt.Errorf("has %s twice", name)
+		}
+		form[name] = value
+	}
+	has := func(name string) bool { return form[name] != "" }
+	skip, err := strconv.Atoi(cmp.Or(form["skip"], "0"))
+	_, encodingErr := htmlindex.Get(cmp.Or(form["encoding"], "utf-8"))
+	date := cmp.Or(form["date"], "YYYY-MM-DD")
+	switch {
+	case !has("received_on") || !has("currency") || !has("text"):
+		return nil, errors.New("needs received_on, currency and text")
+	case has("amount") == (has("credit") && has("debit")) || has("credit") != has("debit"):
+		return nil, errors.New("needs either amount, or credit and debit")
+	case has("side") && (!has("amount") || !strings.Contains(form["side"], "=")):
+		return nil, errors.New(`side goes with amount, and says which word of which column is of money that leaves: "side = Kind = D"`)
+	case len([]rune(strings.ReplaceAll(form["delimiter"], `\t`, "\t"))) > 1:
+		return nil, fmt.Errorf("delimiter must be one character; %s is not", quote(form["delimiter"]))
+	case has("decimal") && form["decimal"] != "," && form["decimal"] != ".":
+		return nil, fmt.Errorf("decimal must be a comma or a point; %s is neither", quote(form["decimal"]))
+	case err != nil || skip < 0:
+		return nil, fmt.Errorf("skip must be a number of lines; %s is not", quote(form["skip"]))
+	case encodingErr != nil:
+		return nil, fmt.Errorf("encoding %s is not known: write one such as utf-8 or windows-1252", quote(form["encoding"]))
+	case !strings.Contains(date, "DD") || !strings.Contains(date, "MM") || !strings.Contains(date, "YY"):
+		return nil, fmt.Errorf("date must have DD, MM and YYYY (or YY); %s has not", quote(date))
+	}
+	return form, nil
 }
 
 func checkTimeZone(s string) error {

@@ -132,6 +132,9 @@ type Finance struct {
 	// Settlements is the table or view of what reached the bank, "table" or "database.table"; empty: there is none.
 	Settlements string
 
+	// BankCSV is how the CSV of the bank is read: the name of a part (bankParts), and what it is. Empty: it has none.
+	BankCSV map[string]string
+
 	// Journal are the codes of the accounts of journal lines.
 	Journal Journal
 }
@@ -176,6 +179,9 @@ type Account struct {
 
 	// PassbackKey is the key of the hash. It is resolved when Source.NeedAccounts was set.
 	PassbackKey Secret
+
+	// BankSenders are words by which a bank statement shows the payouts of the account. Default none.
+	BankSenders []string
 
 	// AllowInsecure permits http:// to other machines.
 	AllowInsecure bool

@@ -61,7 +61,9 @@ func TestExampleUncommented(t *testing.T) {
 	want.Warehouse.SigningKeyFile = "/etc/dealhouse/signing.pem"
 	want.Warehouse.ViewsDatabase = "dealhouse_views"
 	want.Finance.Settlements = "bank.receipts"
+	want.Finance.BankCSV = map[string]string{"received_on": "Date", "amount": "Sum", "currency": "EUR", "text": "Info"}
 	a := &want.Accounts[0]
+	a.BankSenders = []string{"Acme Deals Ltd"}
 	a.Params.UpdatedAfter, a.Params.UpdatedBefore = "updatedAtGreaterThan", "updatedAtLessThan"
 	for i := range a.Streams {
 		described, err := catalog.Find(a.Streams[i].Name)
@@ -114,7 +116,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			t.Errorf("%s=\\x01 gives %q", name, got)
 		}
 	}
-	want := 9 + 12 + 3 + 3 + 12 + 4 + 2*15 + 4 + 8 // of the tables above the streams, in the order of the schema
+	want := 9 + 12 + 3 + 3 + 13 + 4 + 2*15 + 5 + 8 // of the tables above the streams, in the order of the schema
 	for _, s := range catalog.All() {
 		want += 6 + len(s.Filters) // every stream has six
 		if s.ByID {

@@ -45,11 +45,19 @@ func filterParamKeys() []key {
 	return list
 }
 
-// texts takes the values of a filter: an array of strings or, in an environment variable, such an array as JSON, or
-// values with commas between them.
+// texts takes the values of a filter.
 func texts(f catalog.Filter) codec {
-	want := "an array of strings such as " + f.Example
-	return codec{want: want, kinds: []nodeKind{anArray}, zero: func(v *values) { delete(v.filters, f.Name) }, set: func(v *values, text string) error {
+	c := array(f.Example, "to load everything", func(v *values, all []string) error { v.filters[f.Name] = all; return nil },
+		func(s string) error { return checkFilterValue(f, s) })
+	c.zero = func(v *values) { delete(v.filters, f.Name) }
+	return c
+}
+
+// array takes an array of strings or, in an environment variable, such an array as JSON, or values with commas between
+// them. without says what the key is left out for.
+func array(example, without string, put func(*values, []string) error, check func(string) error) codec {
+	want := "an array of strings such as " + example
+	return codec{want: want, kinds: []nodeKind{anArray}, set: func(v *values, text string) error {
 		var all []string
 		if strings.HasPrefix(strings.TrimSpace(text), "[") {
 			if err := json.Unmarshal([]byte(text), &all); err != nil {
@@ -61,15 +69,14 @@ func texts(f catalog.Filter) codec {
 			}
 		}
 		if len(all) == 0 {
-			return errors.New("has no value: leave the key out to load everything")
+			return errors.New("has no value: leave the key out " + without)
 		}
 		for _, one := range all {
-			if err := checkFilterValue(f, one); err != nil {
+			if err := check(one); err != nil {
 				return err
 			}
 		}
-		v.filters[f.Name] = all
-		return nil
+		return put(v, all)
 	}}
 }
 

@@ -87,3 +87,43 @@ func TestConfigsShareNoScope(t *testing.T) {
 		}
 	}
 }
+
+// TestBankCSV wants what is said of a bank's CSV to be whole.
+func TestBankCSV(t *testing.T) {
+	const whole = `"received_on = Date", "currency = EUR", "text = Details"`
+	for lines, want := range map[string]string{
+		whole + `, "amount = Sum", "delimiter = \\t", "decimal = ,", "date = DD.MM.YY", "encoding = windows-1252", "skip = 4", "side = Kind = D"`: "",
+		whole + `, "credit = In", "debit = Out", "reference = Ref"`:                                                                               "",
+		whole: "needs either amount, or credit and debit",
+		whole + `, "amount = Sum", "credit = In", "debit = Out"`:    "needs either amount, or credit and debit",
+		whole + `, "credit = In"`:                                   "needs either amount, or credit and debit",
+		`"received_on = Date", "currency = EUR", "amount = Sum"`:    "needs received_on, currency and text",
+		whole + `, "amount = Sum", "side = D"`:                      "side goes with amount",
+		whole + `, "credit = In", "debit = Out", "side = Kind = D"`: "side goes with amount",
+		whole + `, "amount = Sum", "delimiter = ;;"`:                "delimiter must be one character",
+		whole + `, "amount = Sum", "decimal = ;"`:                   "decimal must be a comma or a point",
+		whole + `, "amount = Sum", "skip = -1"`:                     "skip must be a number of lines",
+		whole + `, "amount = Sum", "encoding = klingon"`:            "encoding \"klingon\" is not known",
+		whole + `, "amount = Sum", "date = D.M.Y"`:                  "date must have DD, MM and YYYY",
+		whole + `, "amount = Sum", "amount = Other"`:                "has amount twice",
+		whole + `, "amount"`:                                        `must have lines such as "amount = Betrag"`,
+		whole + `, "amount = "`:                                     `must have lines such as "amount = Betrag"`,
+		whole + `, "iban = X"`:                                      `"iban" is none of delimiter`,
+	} {
+		text := acme + "[finance]\nbank_csv = [" + lines + "]\n"
+		if want == "" {
+			if c := mustLoad(t, source(text, acmeKey)); c.Finance.BankCSV["received_on"] != "Date" {
+				t.Errorf("%s: %v", lines, c.Finance.BankCSV)
+			}
+			continue
+		}
+		if found := problems(t, source(text, acmeKey)); len(found) != 1 || !strings.Contains(found[0], want) {
+			t.Errorf("%s: found %q, want %q", lines, found, want)
+		}
+	}
+	for text, want := range map[string]string{`["ab"]`: "at least 3 letters", `["Acme Deals", "  "]`: "at least 3 letters", `[]`: "to import no statements of banks"} {
+		if found := problems(t, source(strings.Replace(acme, "[[account]]", "[[account]]\nbank_senders = "+text, 1), acmeKey)); len(found) != 1 || !strings.Contains(found[0], want) {
+			t.Errorf("%s: found %q, want %q", text, found, want)
+		}
+	}
+}

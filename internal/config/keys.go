@@ -102,6 +102,15 @@ payout in a currency are added up. A difference within the tolerance is still sh
 				` without
 a file reads it. Its columns are those of the file: see ` + "`dealhouse settlements import --help`" + `. "": none.`,
 		},
+		{
+			name: "bank_csv", in: inFinance, example: `["received_on = Date", "amount = Sum", "currency = EUR", "text = Info"]`,
+			value: array(`["received_on = Date", "amount = Amount", "currency = EUR", "text = Details"]`, "if your bank sends no CSV",
+				func(v *values, all []string) (err error) { v.finance.BankCSV, err = bankCSV(all); return err }, checkLine),
+			doc: `How the CSV of your bank is read, for ` + "`dealhouse settlements import`" + `. Of columns: received_on; amount, or credit and
+debit; currency (or the currency itself); text (several with +); and, if the bank has a unique one, reference. Of the form: delimiter
+(tab is \t), decimal, date (of DD, MM, YY and YYYY), encoding (utf-8), skip (lines before the header), and side, as
+"Kind = D" where the column Kind is D for what leaves the account.`,
+		},
 		journalKey("journal_pending", "cashback-pending", "pending cashback",
 			func(j *Journal) *string { return &j.Pending }),
 		journalKey("journal_confirmed", "cashback-confirmed", "confirmed cashback that is not paid out yet",
@@ -169,6 +178,13 @@ on; what was loaded before stays until its row changes or "sync transactions --f
 			name: "passback_key", in: inAccount, example: `"env:PASSBACK_KEY"`,
 			value: secret("passback_key"),
 			doc:   `The key of that hash, written like an api_key. Another key gives other values.`,
+		},
+		{
+			name: "bank_senders", in: inAccount, example: `["Acme Deals Ltd"]`,
+			value: array(`["Acme Deals Ltd"]`, "to import no statements of banks", func(v *values, all []string) error { v.account.BankSenders = all; return nil }, checkSenderWords),
+			doc: `The words by which a bank statement shows the payouts of this account: the name of who sends them, or a part of
+their text. Upper and lower case do not matter. ` + "`dealhouse settlements import`" + ` takes the entries with such words, and leaves all
+others alone.`,
 		},
 		{
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),

@@ -61,37 +61,66 @@ func (e *ProblemsError) Lines() []string {
 // maxFile is the largest size of a file in bytes: a million settlements.
 const maxFile = 128 << 20
 
-// ReadFile reads settlements from CSV: RFC 4180 in UTF-8, with a header of Columns. What is wrong is returned as
-// problems. account is the account of rows that name none.
-func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, problems []Problem, err error) {
+// Rules say whose settlements a file has.
+type Rules struct {
+	Account string    // of rows that name none; "": such a row is a problem
+	Until   time.Time // the last day on which something can have been received
+	// Senders has, by account, words by which a bank statement shows its payouts.
+	Senders map[string][]string
+	// CSV is how the CSV of a bank is read (bankCSV); nil: there is none.
+	CSV map[string]string
+}
+
+// Reading is what was read of a file or a table.
+type Reading struct {
+	Rows     []Row
+	Left     []Left // entries of a bank statement that are no settlements
+	Problems []Problem
+}
+
+// ReadFile reads settlements from CSV (RFC 4180 in UTF-8, with a header of Columns), or from the statement of a bank:
+// CAMT.052, 053 or 054, or MT940.
+func ReadFile(from io.Reader, rules Rules) (Reading, error) {
 	text, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the file: %w", err)
+		return Reading{}, fmt.Errorf("reading the file: %w", err)
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // with which Excel begins its UTF-8
-	if p := unreadable(text); p != "" {
-		return nil, []Problem{{Text: p}}, nil
+	if read := statementReader(formatOf(text)); read != nil && len(text) <= maxFile {
+		return rules.take(read(text)), nil
 	}
+	if form := bankCSV(rules.CSV); form.is(text) {
+		return rules.take(form.read(text)), nil
+	}
+	if p := unreadable(text); p != "" {
+		return Reading{Problems: []Problem{{Text: p}}}, nil
+	}
+	rows, problems := readCSV(text, rules.Account, rules.Until)
+	return Reading{Rows: rows, Problems: problems}, nil
+}
+
+// readCSV reads a text of Columns.
+func readCSV(text []byte, account string, until time.Time) (rows []Row, problems []Problem) {
 	in := csv.NewReader(bytes.NewReader(text))
 	in.FieldsPerRecord = -1 // checked here, to name the line
 	header, err := in.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, []Problem{{Text: "the file is empty: its first line names the columns"}}, nil
+		return nil, []Problem{{Text: "the file is empty: its first line names the columns"}}
 	}
 	if err != nil {
-		return nil, []Problem{malformed(err)}, nil
+		return nil, []Problem{malformed(err)}
 	}
 	if problems = checkHeader(header); len(problems) > 0 {
-		return nil, problems, nil
+		return nil, problems
 	}
 	lines := map[string]int{}
 	for {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
-			return rows, problems, nil
+			return rows, problems
 		}
 		if err != nil { // what follows cannot be divided into rows
-			return nil, append(problems, malformed(err)), nil
+			return nil, append(problems, malformed(err))
 		}
 		line, _ := in.FieldPos(0)
 		if len(record) != len(header) {
@@ -106,16 +135,16 @@ func ReadFile(from io.Reader, account string, until time.Time) (rows []Row, prob
 }
 
 // ReadTable reads settlements from the values of a table.
-func ReadTable(columns []string, records [][]string, account string, until time.Time) (rows []Row, problems []Problem) {
-	if problems = checkHeader(columns); len(problems) > 0 {
-		return nil, problems
+func ReadTable(columns []string, records [][]string, rules Rules) (read Reading) {
+	if read.Problems = checkHeader(columns); len(read.Problems) > 0 {
+		return read
 	}
 	lines := map[string]int{}
 	for i, record := range records {
-		r, wrong := parse(i+1, named(columns, record), account, until)
-		rows, problems = append(rows, r), append(problems, append(wrong, twice(r, lines)...)...)
+		r, wrong := parse(i+1, named(columns, record), rules.Account, rules.Until)
+		read.Rows, read.Problems = append(read.Rows, r), append(read.Problems, append(wrong, twice(r, lines)...)...)
 	}
-	return rows, problems
+	return read
 }
 
 // twice says that a reference is there twice.
@@ -158,8 +187,8 @@ func formatOf(text []byte) string {
 	// UTF-16 is read as if it had no zero bytes.
 	start := bytes.TrimLeft(bytes.ReplaceAll(text[:min(len(text), 8192)], []byte{0}, nil), "\xff\xfe\xef\xbb\xbf \t\r\n")
 	for _, f := range []struct{ name, pattern string }{
-		{"CAMT (a bank statement in the XML of ISO 20022)", `^<(?s:.*)\bcamt\.0\d\d|^<(?s:.*)<(\w+:)?(BkToCstmr\w+)\b`},
-		{"MT940 (a bank statement of SWIFT)", `^(\{1:|:20:)(?s:.*):(25|28C?|60[FM]|61):|^(\{1:[^{}]*\}(\{[23]:[^{}]*\})*\{4:)`},
+		{formatCAMT, `^<(?s:.*)\bcamt\.0\d\d|^<(?s:.*)<(\w+:)?(BkToCstmr\w+)\b`},
+		{formatMT940, `^(\{1:|:20:)(?s:.*):(25|28C?|60[FM]|61):|^(\{1:[^{}]*\}(\{[23]:[^{}]*\})*\{4:)`},
 		{"OFX", `^(OFXHEADER|<\?OFX|<OFX>)|^<\?xml(?s:.*)<OFX>`}, {"QIF", `^!(Type|Account|Option):`},
 		{"XML", `^<\?xml|^<[A-Za-z]`}, {"JSON", `^[{\[]\s*["{\[\]}]`}, {"a PDF", `^%PDF-`},
 		{"a spreadsheet of Excel or another packed file", `^PK(\x03\x04|\x05\x06)`},

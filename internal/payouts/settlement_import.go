@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"dealhouse/internal/warehouse"
 )
 
@@ -48,6 +50,8 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 			Source: o.Source, Line: uint32(r.Line), By: o.By}
 		another := !before.ReceivedOn.Equal(now.ReceivedOn)
 		switch {
+		case !known && r.imported(last):
+			res.Known++
 		case !known:
 			res.New = append(res.New, now)
 		case before.Hash == now.Hash:
@@ -82,6 +86,25 @@ func Import(ctx context.Context, w *warehouse.Warehouse, rows []Row, o Options) 
 		}
 	}
 	return res, nil
+}
+
+// imported reports whether a booking of a bank was imported in its other form: as a whole, or by its parts. One
+// statement of a bank may have the sum of a booking, and another one its parts.
+func (r Row) imported(last map[[2]string]warehouse.SettlementRevision) bool {
+	if r.batch == "" {
+		return false
+	}
+	if r.batch != r.Reference {
+		_, whole := last[[2]string{r.Account, referenceKey(r.batch)}]
+		return whole
+	}
+	var sum decimal.Decimal
+	for key, part := range last {
+		if key[0] == r.Account && strings.HasPrefix(key[1], referenceKey(r.batch)+"/") {
+			sum = sum.Add(part.Amount)
+		}
+	}
+	return !sum.IsZero() && sum.Equal(r.Amount)
 }
 
 // lastRevisions returns the last revisions of the settlements of all accounts that the rows name.

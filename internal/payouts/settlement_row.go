@@ -69,6 +69,8 @@ type Row struct {
 	PayoutAmount       decimal.Decimal // what was sent
 	Payouts            []int64         // sorted
 	Text               string
+
+	batch string // of a bank statement: the reference of the booking that it is, or is a part of
 }
 
 // Hash is the SHA-256 of what the row says, in hexadecimal digits: equal hashes are the same settlement.

@@ -48,7 +48,7 @@ func (x *world) bookPayout(t *testing.T, id int64, worth map[string]string) {
 // importText imports a file of settlements.
 func (x *world) importText(t *testing.T, o Options, text string) (Result, error) {
 	t.Helper()
-	rows, problems, err := ReadFile(strings.NewReader(text), "acme",
+	rows, problems, err := readText(text, "acme",
 		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestThreeWayInRandomWorlds(t *testing.T) {
 				text += randomSettlement(r, paid, reference)
 			}
 		}
-		rows, problems, err := ReadFile(strings.NewReader(text), "acme",
+		rows, problems, err := readText(text, "acme",
 			time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%v %v\n%s", err, problems, text)

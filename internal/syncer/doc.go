@@ -17,8 +17,8 @@
 //
 // Files, from the top down: all.go makes the runs of jobs. list.go, backfill.go, rejects.go and addresses.go are the
 // sources; origin.go, clock.go, scope.go and confirm.go are what a list is asked before rows are deleted or replaced;
-// publish.go has the guards. unchanged.go saves reading a list that is as it was. chain.go and sweep.go tell a whole list
-// from one that moved while pages.go read it, in the parts of time that windows.go makes and plan.go hands out.
+// publish.go has the guards. unchanged.go saves reading a list that is as it was. chain.go and sweep.go tell a whole
+// list from one that moved while pages.go read it, in the parts of time that windows.go makes and plan.go hands out.
 // session.go and run.go keep the lease and the record. syncer.go has their types.
 //
 // Some words have one meaning each here. To take is to get the lease of a stream. To begin is to create the row of a
@@ -74,9 +74,9 @@
 //  15. Nothing is published before the rows that were read are recognised as those of the service whose rows are
 //     loaded (origin.go). Its identity is stored with what is published. Places of walks and windows of backfills count
 //     only for the identity that they were read from.
-//  16. A list that the service does not send again, because it has not changed, is taken for the one that is loaded only
-//     if that came whole on one page, was read within a day, and the rows that readers see have its sum. Then nothing
-//     is compared (unchanged.go).
+//  16. A list that the service does not send again, because it has not changed, is taken for the one that is loaded
+//     only if that came whole on one page, was read within a day, and the rows that readers see have its sum. Then
+//     nothing is compared (unchanged.go).
 //
 // # What the service promises
 //

@@ -87,12 +87,12 @@ func (b *bench) books(t *testing.T) {
 func (b *bench) bank(t *testing.T) {
 	t.Helper()
 	const file = "reference,received_on,currency,amount,fee,payouts,text\nbank-9001,2026-03-28,EUR,2998.50,1.50,9001,\nbank-lost,2026-03-29,EUR,7.77,,,of whom is this\n"
-	rows, problems, err := payouts.ReadFile(strings.NewReader(file), "acme",
-		time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
-	if err != nil || len(problems) > 0 {
-		t.Fatal(err, problems)
+	read, err := payouts.ReadFile(strings.NewReader(file), payouts.Rules{Account: "acme",
+		Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)})
+	if err != nil || len(read.Problems) > 0 {
+		t.Fatal(err, read.Problems)
 	}
-	if _, err := payouts.Import(t.Context(), b.w, rows, payouts.Options{Source: "bank.csv", By: "ann"}); err != nil {
+	if _, err := payouts.Import(t.Context(), b.w, read.Rows, payouts.Options{Source: "bank.csv", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 }
