@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dealhouse/internal/config"
+	"dealhouse/internal/finance"
 	"dealhouse/internal/payouts"
 	"dealhouse/internal/service"
 	"dealhouse/internal/term"
@@ -260,7 +261,7 @@ func printPreview(to io.Writer, read payouts.Reading) error {
 	}
 	var lines []line
 	for _, r := range read.Rows {
-		lines = append(lines, line{r.Line, []any{strconv.Itoa(r.Line), payouts.Day(&r.ReceivedOn), r.Currency, r.Amount.String(), r.Text,
+		lines = append(lines, line{r.Line, []any{strconv.Itoa(r.Line), payouts.Day(&r.ReceivedOn), r.Currency, finance.Format(r.Amount, r.Currency), r.Text,
 			"imported for " + r.Account + " as " + r.Reference}})
 	}
 	for _, l := range read.Left {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"dealhouse/internal/finance"
 )
 
 // Statements of a bank have all that happened on an account, so an entry is a settlement only if its words are those of
@@ -71,7 +73,7 @@ func (u Rules) take(entries []entry, problems []Problem) Reading {
 			read.Problems = append(read.Problems, Problem{Line: e.line, Text: ambiguous})
 		}
 		if account == "" {
-			read.Left = append(read.Left, Left{e.line, e.on, e.currency, e.amount.String(), e.words, why})
+			read.Left = append(read.Left, Left{e.line, e.on, e.currency, finance.Format(e.amount, e.currency), strings.TrimSpace(e.words), why})
 			continue
 		}
 		if e.reference == "" {

@@ -85,7 +85,7 @@ func ThreeWayAdvice(p warehouse.ThreeWay) string {
 func SettlementAdvice(s warehouse.Settlement) string {
 	switch {
 	case s.MatchedBy == "" && !s.PayoutAmount.IsZero():
-		return "it is not known which payout it settles: name it in the column payouts, and import the file with --correct"
+		return "it is not known which payout it settles: name it in the column payouts of a CSV file with this reference, and import that with --correct"
 	case len(s.NotLoaded) > 0:
 		return "payout " + term.List(ids(s.NotLoaded)) +
 			" is not loaded: run dealhouse sync payouts, or correct the column payouts"
