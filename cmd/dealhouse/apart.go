@@ -148,7 +148,11 @@ func (e *engineApart) open(ctx context.Context, dir string) (_ *chdb.Guest, err 
 		return nil, err
 	}
 	if e.door != nil {
-		e.door.front = chdb.NewHostFront(dir, keptEngine{keeper}, e.door.serve.options(e.app))
+		options := e.door.serve.options(e.app)
+		if options.Agent, err = agentHandler(e.app); err != nil {
+			return nil, err
+		}
+		e.door.front = chdb.NewHostFront(dir, keptEngine{keeper}, options)
 	}
 	if guest.Ended = stop; j.Sandboxed && e.unattended && len(sandbox.Missing()) == 0 {
 		e.log.Info("the embedded ClickHouse runs in a kernel sandbox: a process of its own that can reach nothing but its folder",

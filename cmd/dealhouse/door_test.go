@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"dealhouse/internal/enginetest"
 )
 
@@ -40,6 +42,62 @@ func (r reader) ask(t *testing.T, sql string, headers ...string) (status int, bo
 		return 0, err.Error()
 	}
 	return resp.StatusCode, strings.TrimSpace(string(text))
+}
+
+// basic adds a login to each request.
+type basic struct{ reader }
+
+func (b basic) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.SetBasicAuth(b.user, b.password)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// askAsAgent asks the door over the protocol of language models: many at once, and some who may not.
+func (r reader) askAsAgent(t *testing.T, path, rows string) {
+	t.Helper()
+	connect := func(r reader) (*mcp.ClientSession, error) {
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		return client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.url + path, MaxRetries: -1,
+			DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: basic{r}}}, nil)
+	}
+	for _, stranger := range []reader{{r.url, "", ""}, {r.url, r.user, "wrong"}} {
+		if session, err := connect(stranger); err == nil {
+			t.Errorf("%q with the password %q was let in: %v", stranger.user, stranger.password, session.Close())
+		}
+	}
+	var asking sync.WaitGroup
+	for range 3 {
+		asking.Go(func() {
+			session, err := connect(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			a := agent{session}
+			if text, refused := a.ask(t, "query", map[string]any{"sql": "SELECT count() AS n FROM coupons"}); !strings.Contains(text, `"n": `+rows) && !strings.Contains(text, `"n":`+rows) {
+				t.Errorf("%s %s, and there are %s rows", text, refused, rows)
+			}
+			if _, refused := a.ask(t, "query", map[string]any{"sql": "SELECT passback_uid FROM transactions"}); !strings.Contains(refused, "may name a person") {
+				t.Errorf("a private column: %q", refused)
+			}
+			a.leave(t)
+		})
+	}
+	asking.Wait()
+	for _, c := range []struct {
+		body, header string
+		status       int
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Origin: https://evil.example", http.StatusForbidden},
+		{strings.Repeat(" ", 2<<20) + `{}`, "X-A: b", http.StatusRequestEntityTooLarge},
+		{`{`, "X-A: b", http.StatusBadRequest},
+	} {
+		at := reader{r.url + path, r.user, r.password}
+		if status, body := at.ask(t, c.body, c.header, "Content-Type: application/json", "Accept: application/json, text/event-stream"); status != c.status {
+			t.Errorf("%.60q with %s: %d %.200s", c.body, c.header, status, body)
+		}
+	}
 }
 
 // TestDoorOfTheDaemon reads through the door of a daemon while it loads, and while its engine is killed: an answer is
@@ -88,6 +146,8 @@ func TestDoorOfTheDaemon(t *testing.T) {
 	call(t, []string{"DEALHOUSE_WAREHOUSE_DSN=http://bi:geheim@" + address + "/dealhouse"}, "query", "SELECT count() FROM coupons").shows(t, rows)
 	call(t, append(b.env, "DEALHOUSE_DAEMON_LISTEN="+freeAddress(t)), "run", "--config", config).want(t, 2, "choose another address for listen in [door]")
 	b.call(t, "serve-warehouse", "--listen", "127.0.0.1:0").want(t, 1, "listen in [door]")
+
+	bi.askAsAgent(t, "/mcp", rows)
 
 	// Readers ask on while the engine is killed.
 	done := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -26,6 +27,9 @@ stdout. Nothing can be changed.
 A client such as a desktop assistant or an editor starts it:
 
   {"mcpServers": {"dealhouse": {"command": "dealhouse", "args": ["mcp"]}}}
+
+A daemon with a door answers the same at /mcp of [door] listen, with the user and the password of the door
+in basic authentication. There, no answer has private columns.
 
 Its tools are guide, describe, query, measure, status, reconcile and statement. Each is a command of this
 program in a process of its own: what a query may read, and how long, is what dealhouse query allows. It also
@@ -59,7 +63,7 @@ func newMCP(a *app) *cobra.Command {
 			return c.run(cmd.Context(), a)
 		},
 	}
-	cmd.Flags().IntVar(&c.maxRows, "max-rows", 1000, "`rows` that the answer to a query may have")
+	cmd.Flags().IntVar(&c.maxRows, "max-rows", mcpRows, "`rows` that the answer to a query may have")
 	cmd.Flags().BoolVar(&c.allowPrivate, "allow-private", false, "answers may have passback_uid, passback_data and raw records")
 	return cmd
 }
@@ -68,16 +72,38 @@ func (c mcpCommand) run(ctx context.Context, a *app) error {
 	if _, err := a.readConfig(false); err != nil {
 		return err
 	}
-	program, err := os.Executable()
+	s, err := c.newServer(a)
 	if err != nil {
-		return fmt.Errorf("finding the program: %w", err)
+		return err
 	}
-	s := &agentServer{mcpCommand: c, program: program, config: a.configPath}
 	err = s.server().Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(a.stdin), Writer: unclosed{a.screen}})
 	if errors.Is(err, io.EOF) { // the client has left
 		return nil
 	}
 	return err
+}
+
+// mcpRows is how many rows the answer to a query may have by default.
+const mcpRows = 1000
+
+func (c mcpCommand) newServer(a *app) (*agentServer, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program: %w", err)
+	}
+	return &agentServer{mcpCommand: c, program: program, config: a.configPath, turn: make(chan struct{}, 1)}, nil
+}
+
+// agentHandler answers models over the HTTP of a daemon's door. It keeps nothing of a client from one request to the
+// next.
+func agentHandler(a *app) (http.Handler, error) {
+	s, err := mcpCommand{maxRows: mcpRows}.newServer(a)
+	if err != nil {
+		return nil, err
+	}
+	server := s.server()
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: 1 << 20, DisableLocalhostProtection: true}), nil // the door has its own
 }
 
 // unclosed is a writer that outlives the transport.
@@ -91,7 +117,7 @@ type agentServer struct {
 
 	program, config string
 
-	turn sync.Mutex // one command at a time: they would wait for each other's engine
+	turn chan struct{} // one command at a time: they would wait for each other's engine
 
 	mu      sync.Mutex
 	views   map[string]bool // names of the views that may be asked; nil: not read yet
@@ -247,8 +273,12 @@ func (s *agentServer) ask(ctx context.Context, args ...string) (data any, err er
 
 // output runs a command of this program. What it says on stderr is the error.
 func (s *agentServer) output(ctx context.Context, args ...string) ([]byte, error) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	common := []string{"--log-level", "error"}
 	if s.config != "" {
 		common = append(common, "--config", s.config)

@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -137,6 +138,9 @@ type HandlerOptions struct {
 
 	// MinRate is how many bytes a second a client has to send or read. Zero means 16 KiB.
 	MinRate int64
+
+	// Agent answers requests to /mcp, of clients that may read. Only a front asks it. Nil: there is none.
+	Agent http.Handler
 
 	// Behind says that all requests come from a front, which says for whom it asks.
 	Behind bool

@@ -22,6 +22,18 @@ var (
 	errBadPassword = exception.New(exception.AuthFailed, "AUTHENTICATION_FAILED", "the user or the password is not right")
 )
 
+// admitted decides whether to serve a request at all, and answers it if not.
+func (h *handler) admitted(w http.ResponseWriter, req *http.Request) bool {
+	status, err := h.admit(req)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="ClickHouse"`)
+	}
+	if err != nil {
+		h.fail(w, status, err)
+	}
+	return err == nil
+}
+
 // admit decides whether to serve a request at all. If not, it returns the status and the error to answer.
 func (h *handler) admit(req *http.Request) (int, error) {
 	// Any web page can make a browser send requests here. It cannot read the

@@ -96,6 +96,14 @@ var notPassed = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-
 
 // ServeHTTP passes a request on, and its answer back.
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if f.o.Agent != nil && req.URL.Path == "/mcp" {
+		h := handler{o: f.o}
+		if h.admitted(w, req) {
+			req.Body = pacedBody{f.peer(w), req.Body}
+			f.o.Agent.ServeHTTP(w, req)
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(req.Context(), 2*f.o.MaxWait)
 	err := f.engine.Up(ctx)
 	cancel()

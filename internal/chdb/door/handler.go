@@ -53,11 +53,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if h.o.Behind {
 		req.RemoteAddr = req.Header.Get(clientHeader)
 	}
-	if status, err := h.admit(req); err != nil {
-		if status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", `Basic realm="ClickHouse"`)
-		}
-		h.fail(w, status, err)
+	if !h.admitted(w, req) {
 		return
 	}
 	switch req.URL.Path {
@@ -290,7 +286,7 @@ func (h *handler) fail(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(ex.Code)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, exception.Text(ex)) //nolint:gosec // G705: plain text by its type, which nosniff makes a browser believe
+	_, _ = io.WriteString(w, exception.Text(ex))
 }
 
 func acceptsGzip(h http.Header) bool {
