@@ -27,7 +27,8 @@ The forecast starts from what is unpaid at the end of the month and due in a pay
 of a month for sales over 90 days before). It multiplies that by the rate at which such cashback was paid in
 up to 12 earlier payouts: cashback of the same status, the same number of months before its payout. Beside it
 stands how far the same method would have been off in earlier payouts. Without enough history there is no
-number.
+number. At the end stands whether the sales of the month came at the rates that their cashback offers gave
+at the click.
 
 A month begins and ends at midnight UTC. A change counts when the service made it (updatedAt). A sale counts
 when it was made, and is pending until its first version. After payment is what paid transactions are worth
@@ -38,8 +39,9 @@ adjustment of the month in which it is loaded; the closed statement does not cha
 
 csv has one kind of rows, which --list chooses: the statement itself, ages (what is unpaid), changes (the
 changes of each transaction behind the entries), opening or closing (the transactions behind that balance,
-with their ages), forecast, due (the unpaid transactions behind the forecast) or backtest (earlier payouts,
-with what the forecast would have said and what was paid). It begins with a byte order mark, which Excel
+with their ages), forecast, due (the unpaid transactions behind the forecast), backtest (earlier payouts,
+with what the forecast would have said and what was paid) or rates (each sale of the month with what its
+cashback offer gave at the click, what came, and a verdict). It begins with a byte order mark, which Excel
 needs.`
 
 const statementExample = `  dealhouse statement --account acme --month 2026-03
@@ -59,6 +61,7 @@ const (
 	listForecast  = "forecast"
 	listDue       = "due"
 	listBacktest  = "backtest"
+	listRates     = "rates"
 )
 
 // monthFlags are those of the commands about the month of an account.
@@ -94,7 +97,7 @@ func (f *monthFlags) read(a *app) (account string, month time.Time, err error) {
 func newStatement(a *app) *cobra.Command {
 	var f monthFlags
 	list := &choice[string]{listStatement, []string{listStatement, listAges, listChanges, listOpening, listClosing,
-		listForecast, listDue, listBacktest}}
+		listForecast, listDue, listBacktest, listRates}}
 	var format *choice[term.Format]
 	cmd := &cobra.Command{
 		Use:     "statement",
@@ -127,6 +130,9 @@ func printStatement(ctx context.Context, a *app, f monthFlags, format term.Forma
 		}
 		if format == term.CSV && (list == listOpening || list == listClosing) {
 			return payouts.WriteBehindCSV(ctx, w, account, month, payouts.Figure{Of: list}, a.stdout)
+		}
+		if format == term.CSV && list == listRates {
+			return payouts.WriteRatesCSV(ctx, w, account, month, a.stdout)
 		}
 		if format == term.CSV && list == listDue {
 			return payouts.WriteDueCSV(ctx, w, account, month, a.stdout)
@@ -192,7 +198,7 @@ func printStatementTables(to io.Writer, s payouts.Statement) error {
 				return err
 			}
 		}
-		if err := printForecast(to, c); err != nil {
+		if err := errors.Join(printForecast(to, c), printRates(to, c)); err != nil {
 			return err
 		}
 	}
@@ -220,6 +226,24 @@ func printForecast(to io.Writer, c payouts.CurrencyStatement) error {
 	return term.Print(term.Table, to, []term.Column{{Name: "next payouts"}, term.CountColumn("transactions"),
 		right("pending"), right("rate"), right("confirmed"), right("rate"),
 		right("forecast"), {Name: "off in the past"}}, rows)
+}
+
+// printRates prints whether the sales of the month came at the rates of their offers.
+func printRates(to io.Writer, c payouts.CurrencyStatement) error {
+	var rows [][]any
+	add := func(before string, all []payouts.RateRow) {
+		for _, r := range all {
+			rows = append(rows, []any{before + r.Name, r.Count, r.Promised, r.Came, r.Difference})
+		}
+	}
+	add("", c.RateRows())
+	add("less than promised: ", c.RateRetailers())
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to)
+	return term.Print(term.Table, to, []term.Column{{Name: "sales of the month, by the rate at which they came"}, term.CountColumn("sales"),
+		alignedColumn("promised"), alignedColumn("came"), alignedColumn("difference")}, rows)
 }
 
 func newReconcileClose(a *app) *cobra.Command {

@@ -35,6 +35,8 @@ type CurrencyStatement struct {
 	// Unpaid is the same amount by the payout in which it is due.
 	Unpaid   Unpaid
 	Forecast []finance.Forecast // of the next payouts
+	// Rates are sums of the sales of the month by whether they came at the rate of their offer (rate_audit).
+	Rates []warehouse.RateSum
 }
 
 // Balance is what is owed to an account in one currency.
@@ -59,6 +61,9 @@ func NewStatement(ctx context.Context, w *warehouse.Warehouse, account string, m
 	}
 	s, err := newStatement(ctx, w, account, month, closes)
 	if err != nil {
+		return s, err
+	}
+	if err := s.rates(ctx, w); err != nil {
 		return s, err
 	}
 	return s, s.forecast(ctx, w)

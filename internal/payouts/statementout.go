@@ -53,6 +53,7 @@ type (
 		Closing  balanceObject            `json:"closing"`
 		Ages     map[string]balanceObject `json:"unpaid_by_age"`
 		Forecast []forecastObject         `json:"forecast"`
+		Rates    []rateSumObject          `json:"rates"`
 	}
 	balanceObject struct {
 		Pending   json.Number `json:"pending"`
@@ -86,7 +87,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 		}
 		one := currencyObject{Currency: c.Currency, Opening: of(c.Opening), Closing: of(c.Closing), Entries: []entryObject{},
 			Ages:     map[string]balanceObject{},
-			Forecast: c.forecastObjects()}
+			Forecast: c.forecastObjects(), Rates: c.rateObjects()}
 		for _, e := range c.Entries {
 			one.Entries = append(one.Entries, entryObject{string(e.Event), e.Count, of(e.Balance),
 				json.Number(MoneyIn(c.Currency, e.Paid))})
@@ -102,7 +103,7 @@ func (s Statement) WriteJSON(w io.Writer) error {
 // WriteHTML writes one page that needs no other files, and prints on A4.
 func (s Statement) WriteHTML(w io.Writer) error {
 	t, err := template.New("statement").Funcs(template.FuncMap{"grouped": term.Grouped, "ages": AgeTitles,
-		"forecastNote": ForecastNote, "count": func(n int64) string { return term.Count(uint64(n)) }}).Parse(statementText)
+		"forecastNote": ForecastNote, "rateNote": RateNote, "count": func(n int64) string { return term.Count(uint64(n)) }}).Parse(statementText)
 	if err != nil {
 		return fmt.Errorf("reading the template of the statement: %w", err)
 	}

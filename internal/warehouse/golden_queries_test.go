@@ -10,6 +10,7 @@ import (
 func ofQueries() []statement {
 	keys := []string{"a", "b"}
 	all := []statement{
+		{"selectRateSums", selectRateSums}, {"selectRates", selectRates},
 		{"selectCloses", selectCloses}, {"selectSeenTo", selectSeenTo}, {"selectLoadedMark", selectLoadedMark},
 		{"selectChangesByDay", selectChangesByDay}, {"selectRejectGroups", selectRejectGroups},
 		{"selectAnyReject", selectAnyReject},

@@ -162,6 +162,7 @@ const (
 	listForecast = "forecast" // of the next payouts
 	listDue      = "due"      // the unpaid transactions behind the forecast
 	listBacktest = "backtest" // earlier payouts: their forecast by this method, and what was paid
+	listRates    = "rates"    // the sales of the month, with what was promised for them
 )
 
 // downloadStatement sends the statement of a month, or the transactions behind a figure of it.
@@ -176,7 +177,7 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 	var list string
 	if err == nil {
 		format, list, err = formatOf(q, append([]string{"statement", listAges, listChanges, payouts.Opening, payouts.Closing,
-			listForecast, listDue, listBacktest}, payouts.ThreeWayLists()...))
+			listForecast, listDue, listBacktest, listRates}, payouts.ThreeWayLists()...))
 	}
 	f := payouts.Figure{Of: list}
 	if err == nil && (q.Has("of") || q.Has("age") || q.Has("currency")) {
@@ -195,6 +196,8 @@ func (s *Server) downloadStatement(w http.ResponseWriter, r *http.Request) {
 				return payouts.WriteBehindCSV(ctx, s.o.Warehouse, k.account, k.month, f, to)
 			case list == listChanges:
 				return payouts.WriteChangesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
+			case list == listRates:
+				return payouts.WriteRatesCSV(ctx, s.o.Warehouse, k.account, k.month, to)
 			case list == listDue:
 				return payouts.WriteDueCSV(ctx, s.o.Warehouse, k.account, k.month, to)
 			case slices.Contains(payouts.ThreeWayLists(), list):

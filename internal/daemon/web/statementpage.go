@@ -33,6 +33,7 @@ type statementBody struct {
 	State                 state
 	Currencies            []currencyTable
 	ForecastNote          string
+	RateNote              string
 	ThreeWay              threeWayTable
 	Close                 *closeForm
 	Error                 string
@@ -44,6 +45,8 @@ type currencyTable struct {
 	Entries  []balanceRow // with the opening and the closing balance
 	Ages     []balanceRow
 	Forecast []payouts.ForecastRow // of the next payouts, and what else is unpaid
+	Rates    []payouts.RateRow     // of the sales of the month
+	Short    []payouts.RateRow     // retailers whose sales came to less than was promised
 }
 
 // statementDetails has what the page of a month shows.
@@ -97,6 +100,9 @@ func (b *statementBody) fill(k statementKey, statement statementDetails) {
 		}
 		if t.Forecast = c.ForecastRows(); len(t.Forecast) > 0 {
 			b.ForecastNote = payouts.ForecastNote()
+		}
+		if t.Rates, t.Short = c.RateRows(), c.RateRetailers(); len(t.Rates) > 0 {
+			b.RateNote = payouts.RateNote()
 		}
 		b.Currencies = append(b.Currencies, t)
 	}

@@ -1,5 +1,18 @@
 -- What reports, checks, pages and commands ask for.
 
+-- selectRateSums
+SELECT currency_code, verdict, retailer_name, toInt64(count()), sum(ifNull(promised, 0)),
+    sumIf(toDecimal128(ifNull(cashback, 0), 4), isNotNull(difference)), sum(ifNull(difference, 0)) FROM rate_audit
+WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') AND status != 'DECLINED'
+GROUP BY currency_code, verdict, retailer_name
+ORDER BY currency_code, verdict, retailer_name;
+
+-- selectRates
+SELECT id, retailer_name, status, currency_code, verdict, clicked_at, sold_at, payout_id, cashback_offer_id, order_value, cashback,
+    percentage_at_click, fixed_at_click, percentage_at_sale, fixed_at_sale, promised, difference, paid_as_from, known_from, first_loaded_at FROM rate_audit
+WHERE account = {account:String} AND sold_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND sold_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+ORDER BY sold_at, id;
+
 -- selectCloses
 SELECT account, toDateTime64(month, 3, 'UTC'), closed_at, id, seen_to, statement, hash, by, note
 FROM statement_closes WHERE account = {account:String} ORDER BY month;
