@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ The last outcome is one of those of dealhouse runs, or: never ran, disabled, or 
 account in the configuration it is that of the last run, whoever made it. The table shows the beginning of
 an error; JSON and CSV have all of it. The table leaves out the columns for waiting rows and errors if there
 are none.
+
+Below the table stands whether changes came later than the overlap of their stream, so that only a full run
+finds such changes.
 
 --watch repeats it until Ctrl-C: in place on a terminal, otherwise one below the other. An embedded warehouse
 is closed in between, so that a sync can open it; while a sync has it open, the last status stays.`
@@ -83,7 +87,7 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, err := readStatus(ctx, a, cfg)
+	all, late, err := readStatus(ctx, a, cfg, c.format.value == term.Table && !c.watch)
 	if err != nil {
 		return err
 	}
@@ -94,8 +98,13 @@ func (c statusCommand) run(ctx context.Context, a *app, to io.Writer) error {
 	if len(all) > 0 && len(cfg.Accounts) == 0 && !c.watch {
 		a.log.Info("no account is configured here: these are the last runs of others")
 	}
-	return printStatus(to, c.format.value, all,
+	err = printStatus(to, c.format.value, all,
 		func(s warehouse.StreamStatus) string { return service.LoadedScope(cfg, s) })
+	for _, line := range late {
+		_, printing := fmt.Fprintf(to, "\n%s\n", term.Line(line))
+		err = errors.Join(err, printing)
+	}
+	return err
 }
 
 func printStatus(to io.Writer, format term.Format, all []warehouse.StreamStatus,
@@ -144,21 +153,25 @@ func printStatus(to io.Writer, format term.Format, all []warehouse.StreamStatus,
 	return term.Print(format, to, columns, rows)
 }
 
-// readStatus reads the status, which is empty when nothing was ever loaded.
-func readStatus(ctx context.Context, a *app, cfg *config.Config) (_ []warehouse.StreamStatus, err error) {
+// readStatus reads the status, which is empty when nothing was ever loaded, and, if asked for, which changes come too
+// late.
+func readStatus(ctx context.Context, a *app, cfg *config.Config, lateness bool) (all []warehouse.StreamStatus, late []string, err error) {
 	w, err := a.opener().Existing(ctx, cfg)
 	if is[service.AbsentError](err) {
 		a.log.Warn(err.Error())
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	all, err := w.Status(ctx)
+	all, err = w.Status(ctx)
 	if warehouse.IsMissing(err) {
 		a.log.Warn("the warehouse has no tables of dealhouse yet: dealhouse sync creates them", "warehouse", place(cfg))
-		return nil, nil
+		return nil, nil, nil
 	}
-	return all, err
+	if err == nil && lateness {
+		late, err = service.TooLate(ctx, cfg, w)
+	}
+	return all, late, err
 }

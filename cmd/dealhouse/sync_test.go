@@ -231,6 +231,10 @@ func (b *bench) references(t *testing.T) {
 	_, got := b.sync(t, 0, "transactions", "--account", "acme", "--full")
 	got.want(t, 0, "warning: acme: cashback_offers: ", "HTTP 503", "account=acme stored=0 not_found=") // and what was not there before
 	got.want(t, 0, "warning: acme: transactions: 1 change in 30 days came late, ", "plan full runs")
+	b.call(t, "status").shows(t, "transactions of acme: 1 change in 30 days came late, ", "plan full runs")
+	if other := b.call(t, "status", "-o", "csv").out; strings.Contains(other, "came late") {
+		t.Errorf("it is in a file for programs: %s", other)
+	}
 	if n := strings.Count(got.err, "warning: "); n != 2 {
 		t.Errorf("%d warnings: %s", n, got.err)
 	}

@@ -63,6 +63,17 @@ func lateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (
 	return all, err
 }
 
+// TooLate says of each stream whose changes come later than its overlap how late, and what to do.
+func TooLate(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (all []string, err error) {
+	late, err := lateness(ctx, cfg, w)
+	for _, l := range late {
+		if problem := l.tooLate(l.Lateness); problem != "" {
+			all = append(all, fmt.Sprintf("%s of %s: %s", l.StreamID.Stream, l.StreamID.Account, problem))
+		}
+	}
+	return all, err
+}
+
 // checkLateness compares how late changes came with the overlap.
 func checkLateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (all []Finding) {
 	late, err := lateness(ctx, cfg, w)
