@@ -190,7 +190,8 @@ others alone.`,
 			name: "requests_per_second", in: shared, standard: written(catalog.DefaultRequestsPerSecond),
 			value: number(func(v *values) *float64 { return &v.account.RequestsPerSecond }, 10_000, false),
 			doc: `The highest number of requests per second for an account, all its streams together. 0.5 is one every two
-seconds.`,
+seconds. Processes that load the account at the same time share it, by their leases in the warehouse; those of "probe",
+"check" and "init" come on top.`,
 		},
 		{
 			name: "timeout", in: shared, standard: written(catalog.DefaultTimeout),

@@ -101,6 +101,9 @@ func (c *Client) Close() {
 	}
 }
 
+// Share gives this client's process its share of the ceiling of its limiter: see [Limiter.Share].
+func (c *Client) Share(processes int) (changed bool) { return c.limiter.Share(processes) }
+
 // Stats returns what was counted so far.
 func (c *Client) Stats() Stats { return c.counters.stats() }
 

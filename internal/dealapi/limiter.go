@@ -34,7 +34,8 @@ const (
 // learns: each 429 lowers the rate by a factor, success under load raises it by steps, up to its ceiling (AIMD). A nil
 // Limiter does not limit.
 type Limiter struct {
-	ceiling float64
+	most    float64 // of all processes together
+	ceiling float64 // of this one
 	pace    *rate.Limiter
 
 	mu        sync.Mutex
@@ -56,8 +57,25 @@ func NewLimiter(requestsPerSecond float64) *Limiter {
 	if !(requestsPerSecond > 0) || math.IsInf(requestsPerSecond, 1) {
 		l.ceiling, l.rate = math.Inf(1), startRate
 	}
+	l.most = l.ceiling
 	l.pace = rate.NewLimiter(rate.Limit(l.rate), 1)
 	return l
+}
+
+// Share makes the ceiling the share of one of several processes that have the same one, and reports whether it was
+// another share before.
+func (l *Limiter) Share(processes int) (changed bool) {
+	if l == nil || math.IsInf(l.most, 1) { // the service's refusals make the processes share
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.ceiling
+	l.ceiling = l.most / float64(max(1, processes))
+	if l.rate > l.ceiling || !l.met { // what a refusal has lowered goes up by itself
+		l.set(l.ceiling)
+	}
+	return l.ceiling != before
 }
 
 // Rate returns the present rate in requests per second, infinite for nil.

@@ -219,3 +219,32 @@ func TestLimiterSettles(t *testing.T) {
 		}
 	}
 }
+
+// TestShare gives a process its share of the ceiling while others load the account too.
+func TestShare(t *testing.T) {
+	l := NewLimiter(12)
+	for _, c := range []struct {
+		processes int
+		changed   bool
+		want      float64
+	}{{1, false, 12}, {3, true, 4}, {3, false, 4}, {2, true, 6}, {0, true, 12}} {
+		if changed := l.Share(c.processes); changed != c.changed || l.Rate() != c.want {
+			t.Errorf("%d processes: %v a second (changed: %t), want %v", c.processes, l.Rate(), changed, c.want)
+		}
+	}
+	l.refused(grant{at: time.Now()}, 0) // it goes on from the rate that the service takes
+	cut := l.Rate()
+	if l.Share(2); l.Rate() > 6 || l.Rate() > cut {
+		t.Errorf("after a refusal: %v", l.Rate())
+	}
+	if l.Share(1); l.Rate() > cut {
+		t.Errorf("the others are gone: %v, and the service refused more than %v", l.Rate(), cut)
+	}
+	unlimited := NewLimiter(0)
+	if unlimited.Share(2) || unlimited.Rate() != startRate {
+		t.Errorf("without a ceiling: %v", unlimited.Rate())
+	}
+	if (*Limiter)(nil).Share(2) {
+		t.Error("there is no limiter")
+	}
+}

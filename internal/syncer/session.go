@@ -95,6 +95,7 @@ func (s *session) take(ctx context.Context) error {
 	if s.lease, err = s.warehouse.Acquire(ctx, s.run.Run); err != nil {
 		return err
 	}
+	s.lease.OnSharing(s.share)
 	// The warehouse's clock, carried forward, may be late but never early: what this run reads must not look newer than
 	// what the next run reads.
 	s.takenAt, s.clock = s.lease.Begun(), s.local()
@@ -103,6 +104,16 @@ func (s *session) take(ctx context.Context) error {
 		s.lease.AssumeUnclean()
 	}
 	return nil
+}
+
+// share gives this process its share of requests_per_second, where others load the same account.
+func (s *session) share(processes int) {
+	if s.job.Client == nil { // what was read before is tried again
+		return
+	}
+	if s.job.Client.Share(processes) {
+		s.log.Info("the processes that load this account share requests_per_second", "processes", processes)
+	}
 }
 
 // hold does the work under the lease, and gives the lease back.

@@ -494,3 +494,31 @@ func TestQuery(t *testing.T) {
 		t.Errorf("%s %+v", d, q)
 	}
 }
+
+// TestShareOfTheRate runs beside another process that loads the account: each takes half of the requests.
+func TestShareOfTheRate(t *testing.T) {
+	enginetest.Long(t)
+	t.Parallel()
+	x, w := serve(t, tinyWorld(1, "acme")), open(t)
+	key, _ := x.Keys("acme")
+	limiter := dealapi.NewLimiter(1000)
+	client, err := dealapi.New(dealapi.Options{Account: "acme", BaseURL: x.url, Key: key, Limiter: limiter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	jobs := jobsOf(t, client, "acme", "coupons")
+	for _, c := range []struct {
+		expires string // of the other's lease
+		want    float64
+	}{{"9", 500}, {"0", 1000}} {
+		if err := w.Conn().Exec(t.Context(), `INSERT INTO sync_state_log (account, stream, name, value, version)
+SELECT 'acme', 'payouts', 'lease', '{"owner":"elsewhere/1/a","expires":`+c.expires+`000000000000000}', toUnixTimestamp64Micro(now64(6))`); err != nil {
+			t.Fatal(err)
+		}
+		syncAll(t, w, jobs)
+		if limiter.Rate() != c.want {
+			t.Errorf("it may ask %v times a second, want %v", limiter.Rate(), c.want)
+		}
+	}
+}

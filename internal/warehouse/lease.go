@@ -21,6 +21,7 @@ type leaseReading struct {
 	lease      string
 	leaseAs    uint64 // its version
 	runVersion uint64 // of the row of the run that was asked for
+	others     uint64 // processes that hold leases of the account, beside this one
 }
 
 // clock returns the warehouse's time now: that of the reading and what has passed since.
@@ -108,17 +109,34 @@ func (l *Lease) readStored(ctx context.Context, run uuid.UUID) (leaseReading, er
 	seen := leaseReading{local: time.Now()}
 	var us int64
 	err := l.pool.conn.QueryRow(ctx, selectLease(run != uuid.Nil), named("account", l.account),
-		named("stream", l.stream), named("run", run.String())).
-		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion)
+		named("stream", l.stream), named("run", run.String()), named("owner", l.value.Owner)).
+		Scan(&us, &seen.newest, &seen.lease, &seen.leaseAs, &seen.runVersion, &seen.others)
 	if err != nil {
 		return seen, fmt.Errorf("reading the lease of %s of account %s: %w", l.stream, l.account, err)
 	}
 	seen.at = time.UnixMicro(us).UTC()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	seen.newest = max(seen.newest, l.last.newest)
+	tell := l.onSharing
+	if seen.others == l.last.others {
+		tell = nil
+	}
 	l.last = seen
+	l.mu.Unlock()
+	if tell != nil {
+		tell(int(seen.others) + 1)
+	}
 	return seen, nil
+}
+
+// OnSharing has do called now and whenever it changes with the number of processes that load the account, this one
+// among them: those that hold a lease of one of its streams. It is looked at with each heartbeat.
+func (l *Lease) OnSharing(do func(processes int)) {
+	l.mu.Lock()
+	l.onSharing = do
+	n := int(l.last.others) + 1
+	l.mu.Unlock()
+	do(n)
 }
 
 // save writes states of the stream in one block. Their versions are above all that this process has read and written of

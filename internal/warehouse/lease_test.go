@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -71,4 +72,39 @@ func TestDeadRunsAreBuried(t *testing.T) {
 		text(t, w, "SELECT outcome, finished_at IS NOT NULL, (SELECT count() FROM coupons_staging) FROM sync_runs")); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestSharing tells the holder of a lease how many processes load its account, when it begins and while it works.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	other := func(account, stream, owner string, expires time.Time) {
+		t.Helper()
+		value := ""
+		if owner != "" {
+			value = fmt.Sprintf(`{"owner":%q,"expires":%d}`, owner, expires.UnixMicro())
+		}
+		must(t, w.saveStates(t.Context(), account, stream, stateRow{stateLease, value, uint64(time.Now().UnixMicro())}))
+	}
+	soon, before := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	other("acme", "payouts", "elsewhere/1/a", soon)
+	other("acme", "transactions", "elsewhere/1/a", soon) // the same process
+	other("acme", "products", "elsewhere/2/b", before)   // it is dead
+	other("globex", "payouts", "elsewhere/3/c", soon)    // another account
+	lease, err := w.Acquire(t.Context(), begin(t, w, "coupons"))
+	must(t, err)
+	var told []int
+	lease.OnSharing(func(n int) { told = append(told, n) })
+	must(t, lease.beat(t.Context()))
+	other("acme", "promotions", "elsewhere/4/d", soon)
+	must(t, lease.beat(t.Context()))
+	must(t, lease.beat(t.Context()))
+	for _, stream := range []string{"payouts", "transactions", "promotions"} {
+		other("acme", stream, "", soon)
+	}
+	must(t, lease.beat(t.Context()))
+	if d := cmp.Diff([]int{2, 3, 1}, told); d != "" {
+		t.Error(d)
+	}
+	must(t, lease.Release(t.Context()))
 }

@@ -278,15 +278,19 @@ WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 )
 
 // selectLease returns, in one row: the warehouse's time; the highest version of all states of a stream; its lease,
-// with the version of that; and, with run, the highest version of that run's row. It needs no FINAL, since it asks
-// for the newest value of one state. Two values are equally new only if a clock stands still. Then everyone sees the
+// with the version of that; with run, the highest version of that run's row; and how many other processes than owner
+// hold leases of the account. It needs no FINAL, since it asks for the newest value of one state. Two values are equally new only if a clock stands still. Then everyone sees the
 // same one of them.
 func selectLease(run bool) string {
 	row := "toUInt64(0)"
 	if run {
 		row = "(SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})"
 	}
-	return sql(`SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = $lease), maxIf(version, name = $lease), $row
+	return sql(`SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = $lease), maxIf(version, name = $lease), $row,
+    (
+        SELECT uniqExact(JSONExtractString(held, 'owner')) FROM (SELECT argMax(value, (version, value)) AS held FROM sync_state_log WHERE account = {account:String} AND name = $lease GROUP BY stream)
+        WHERE held != '' AND JSONExtractString(held, 'owner') != {owner:String} AND JSONExtractInt(held, 'expires') > toUnixTimestamp64Micro(now64(6))
+    )
 FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String}`,
 		parts{"lease": quote(stateLease), "row": row})
 }

@@ -107,6 +107,8 @@ type Lease struct {
 	mu   sync.Mutex
 	last leaseReading
 	held time.Time // local time at which the stored lease was last found to be this one
+	// onSharing is told how many processes load the account; nil: nobody asks.
+	onSharing func(int)
 }
 
 // leaseTTL is how long a stream stays taken after its worker was last heard of. A worker that paused for longer may

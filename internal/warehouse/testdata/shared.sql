@@ -149,11 +149,19 @@ SELECT name, value, version FROM sync_state_log FINAL
 WHERE account = {account:String} AND stream = {stream:String} ORDER BY version;
 
 -- selectLease
-SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), toUInt64(0)
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), toUInt64(0),
+    (
+        SELECT uniqExact(JSONExtractString(held, 'owner')) FROM (SELECT argMax(value, (version, value)) AS held FROM sync_state_log WHERE account = {account:String} AND name = 'lease' GROUP BY stream)
+        WHERE held != '' AND JSONExtractString(held, 'owner') != {owner:String} AND JSONExtractInt(held, 'expires') > toUnixTimestamp64Micro(now64(6))
+    )
 FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectLease with the row of a run
-SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), (SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID})
+SELECT toUnixTimestamp64Micro(now64(6)), max(version), argMaxIf(value, (version, value), name = 'lease'), maxIf(version, name = 'lease'), (SELECT max(version) FROM sync_runs_log WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:UUID}),
+    (
+        SELECT uniqExact(JSONExtractString(held, 'owner')) FROM (SELECT argMax(value, (version, value)) AS held FROM sync_state_log WHERE account = {account:String} AND name = 'lease' GROUP BY stream)
+        WHERE held != '' AND JSONExtractString(held, 'owner') != {owner:String} AND JSONExtractInt(held, 'expires') > toUnixTimestamp64Micro(now64(6))
+    )
 FROM sync_state_log WHERE account = {account:String} AND stream = {stream:String};
 
 -- selectInterrupted
