@@ -20,7 +20,7 @@ const exampleFile = "../../config.example.toml"
 
 func TestExampleFileIsCurrent(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(exampleFile, []byte(Example()), 0o644); err != nil {
+		if err := os.WriteFile(exampleFile, []byte(exampleText()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestExampleFileIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(data) != Example() {
+	if string(data) != exampleText() {
 		t.Error("config.example.toml is not what the schema says: run go generate ./...")
 	}
 }
@@ -42,14 +42,14 @@ func exampleSource(text string) Source {
 
 func TestExampleLoads(t *testing.T) {
 	// Every value in it is a default, so that it equals the smallest configuration.
-	got := mustLoad(t, exampleSource(Example()))
+	got := mustLoad(t, exampleSource(exampleText()))
 	if diff := cmp.Diff(standardConfig(), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestExampleUncommented(t *testing.T) {
-	got := mustLoad(t, exampleSource(commentedKey.ReplaceAllString(Example(), "$1")))
+	got := mustLoad(t, exampleSource(commentedKey.ReplaceAllString(exampleText(), "$1")))
 	want := standardConfig()
 	// These values are samples and not defaults: the example says so.
 	want.Daemon.User, want.Daemon.TLSCert, want.Daemon.TLSKey = "ops", "/etc/dealhouse/tls.crt", "/etc/dealhouse/tls.key"
@@ -83,7 +83,7 @@ func TestExampleUncommented(t *testing.T) {
 }
 
 func TestExampleShowsEveryKey(t *testing.T) {
-	example := Example()
+	example := exampleText()
 	for _, k := range vocabulary {
 		line := regexp.MustCompile(`(?m)^(# ( {2})?)?` + k.name + ` = `)
 		if !line.MatchString(example) {

@@ -18,7 +18,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(acme), "DEALS_API_KEY", "k")
 	f.Add(wrong, "DEALHOUSE_API_KEY", "env:X")
-	f.Add([]byte(commentedKey.ReplaceAllString(Example(), "$1")), "DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY",
+	f.Add([]byte(commentedKey.ReplaceAllString(exampleText(), "$1")), "DEALHOUSE_ACCOUNT_ACME_STREAMS_PAYOUTS_API_KEY",
 		"file:x")
 	f.Add([]byte("account = [{name = 'a', streams.products = {schedule = '@every 5m'}}, 1, [2]]\n[[defaults]]\n"),
 		"DEALHOUSE_DEFAULTS_TIMEOUT", "1h")

@@ -18,7 +18,7 @@ const oneAccount = "[[account]]\nname = \"acme\"\nbase_url = \"https://api.examp
 // it is accepted.
 func TestReceiverOfTheExample(t *testing.T) {
 	t.Parallel()
-	_, receiver, _ := strings.Cut(Example(), "#   [[receiver]]\n")
+	_, receiver, _ := strings.Cut(exampleText(), "#   [[receiver]]\n")
 	text := oneAccount + "[[receiver]]\n" + regexp.MustCompile(`(?m)^#   `).ReplaceAllString(receiver, "")
 	for _, name := range []string{"token", "server", "tls", "user", "password", "from", "to", "accounts"} {
 		text = regexp.MustCompile(`(?m)^`+name+` = .*\n`).ReplaceAllString(text, "")

@@ -369,3 +369,25 @@ func joined(list []string, word string) string {
 	last := len(list) - 1
 	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
 }
+
+// The texts of config.example.toml that belong to no single key. A line that begins with two spaces is kept as it is;
+// the rest is wrapped.
+const (
+	docWarehouse = `Where the data goes.`
+
+	docDaemon = "The long-running worker, `dealhouse run`."
+
+	docLineage = "OpenLineage events of runs, for data catalogs such as Marquez or DataHub. Off by default."
+
+	docFinance = "The reconciliation of payouts with their transactions, `dealhouse reconcile`."
+
+	docDefaults = `Settings for all accounts. Each can be overridden for one account, under [[account]]; those about streams also for one stream, under [account.streams.<stream>].`
+
+	docAccount = `One account: one API key, and so one organization. Repeat this table and the tables below it for each further account.`
+
+	docParams = `Names of query parameters, which differ from service to service. The two filled in below are those of one known live service. Remove the # if yours uses them too, or write what its documentation says. A wrong name for a date costs speed or, if the service refuses what it does not know, lets runs fail: dealhouse check tells.`
+
+	docReceiver = "Who gets notifications: one message for each problem that begins or ends. Repeat this table for each further receiver. Messages wait in the warehouse until they are accepted. `dealhouse notify test` sends a test message; deploy/README.md has examples. A variable such as DEALHOUSE_RECEIVER_OPS_URL sets a key of the receiver \"ops\"."
+
+	docStreams = `The streams. Leave a table out to load its stream with the defaults.`
+)

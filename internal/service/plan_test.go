@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -89,7 +90,11 @@ func TestPlanIsAdopted(t *testing.T) {
 // Every setting of [warehouse] takes effect at the next start only, and a change of any is told by the name of its key.
 func TestWarehouseNeedsARestart(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(config.Example(), "\n[warehouse]\n")
+	example, err := os.ReadFile("../../config.example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(example), "\n[warehouse]\n")
 	table, _, _ = strings.Cut(table, "\n[")
 	untold := map[string]bool{}
 	for _, line := range regexp.MustCompile(`(?m)^# ([a-z_]+) = `).FindAllStringSubmatch(table, -1) {
