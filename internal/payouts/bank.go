@@ -147,9 +147,9 @@ func (e entry) madeUp() string {
 
 // fields are the entry in the CSV form.
 func (e entry) fields() map[string]string {
-	text := visibleOnly(strings.Join(strings.Fields(e.words), " "))
-	for len(text) > maxText {
-		text = text[:strings.LastIndexByte(text[:maxText+1], ' ')]
+	text := strings.Join(strings.Fields(visibleOnly(e.words)), " ")
+	if len(text) > maxText {
+		text = strings.TrimSpace(strings.ToValidUTF8(text[:maxText], ""))
 	}
 	f := map[string]string{columnReference: e.reference, columnReceivedOn: e.on, columnCurrency: e.currency,
 		columnAmount: e.amount.String(), columnText: text}

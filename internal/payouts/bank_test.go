@@ -75,6 +75,8 @@ func TestStatements(t *testing.T) {
 		{"taken back", camt("02", camtNtry("5.00", "DBIT", "<RvslInd>true</RvslInd><AcctSvcrRef>B-2</AcctSvcrRef>"+part(acmePart))),
 			"acme B-2 2026-03-31 -5 EUR"},
 		{"not booked", camt("02", strings.Replace(camtNtry("5.00", "CRDT", part(acmePart)), "BOOK", "PDNG", 1)), "left: it is not booked yet"},
+		{"a text without an end", camt("02", camtNtry("5.00", "CRDT", "<AcctSvcrRef>B-1</AcctSvcrRef>"+part(acmePart+"<AddtlTxInf>"+strings.Repeat("\u00e9", 3000)+"</AddtlTxInf>"))),
+			"acme B-1 2026-03-31 5 EUR"},
 		{"nothing", camt("02", camtNtry("0.00", "CRDT", part(acmePart))), "left: its amount is 0"},
 		{"a batch by its parts", camt("04", both), "acme B-9/1 2026-03-31 10 EUR\nleft: no bank_senders is in its words"},
 		{"a batch whose parts do not add up", camt("04", strings.Replace(both, ">10<", ">11<", 1)), "acme B-9 2026-03-31 30 EUR"},

@@ -121,8 +121,12 @@ func TestReadFileRefuses(t *testing.T) {
 // FuzzReadFile checks that no file makes it fail, and that rows are complete if it reports no problems.
 func FuzzReadFile(f *testing.F) {
 	f.Add(header + "A-1,2026-03-31,EUR,1.50,,USD,2,101,\n")
+	f.Add("Konto\nday;sum;kind;what;who\n2026-03-31;1.234,50;D;a;b\n")
+	f.Add(mt940)
+	f.Add(camt("04", camtNtry("98.50", "CRDT", part(acmePart))))
 	f.Fuzz(func(t *testing.T, text string) {
-		read, err := ReadFile(strings.NewReader(text), Rules{Account: "acme", Until: today, Senders: map[string][]string{"acme": {"a"}}})
+		read, err := ReadFile(strings.NewReader(text), Rules{Account: "acme", Until: today, Senders: map[string][]string{"acme": {"a"}},
+			CSV: map[string]string{"received_on": "day", "amount": "sum", "currency": "EUR", "text": "what + who", "decimal": ",", "delimiter": ";", "skip": "1", "side": "kind = D"}})
 		if err != nil {
 			t.Fatal(err)
 		}
