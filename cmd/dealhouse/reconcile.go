@@ -267,6 +267,10 @@ func printReconciliationTables(to io.Writer, r payouts.Reconciliation, narrow bo
 			d.TextKnown("paid", t.Currency, p.PaidFor(t)), t.State, t.Status,
 			d.TextKnown("cashback", t.Currency, t.Cashback), d.Text("worth", t.Currency, p.WorthOf(t)), payouts.Day(t.ChangedAt)})
 	}
+	for _, s := range r.TransactionSums() {
+		changed = append(changed, []any{s.Title, "", "", s.Currency, "", d.TextKnown("paid", s.Currency, s.Paid), "", "", "",
+			d.Text("worth", s.Currency, s.Worth), ""})
+	}
 	columns, payouts := payoutTable(r)
 	adviceColumn(columns, payouts, narrow)
 	tables := []struct {
@@ -277,7 +281,7 @@ func printReconciliationTables(to io.Writer, r payouts.Reconciliation, narrow bo
 		{"", columns, payouts},
 		{"Not in any loaded payout:", []term.Column{{Name: "account"}, {Name: "finding"}, {Name: "payout or month"},
 			term.CountColumn("transactions"), {Name: "currency"}, alignedColumn("cashback"), {Name: "what to do"}}, others},
-		{"Its transactions: first those that changed, then those that were stamped last",
+		{"Its transactions, in the order of their sales",
 			[]term.Column{{Name: "transaction"}, {Name: "sold"}, {Name: "retailer"}, {Name: "currency"},
 				{Name: "status when paid"},
 				alignedColumn("paid"), {Name: "state"}, {Name: "status now"}, alignedColumn("cashback now"),

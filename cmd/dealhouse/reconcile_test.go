@@ -217,7 +217,7 @@ func TestReconcile(t *testing.T) {
 	if strings.Contains(since.out, "104") {
 		t.Errorf("--since shows older payouts:\n%s", since.out)
 	}
-	b.call(t, "reconcile", "--payout", "102").shows(t, saleID(5), "PENDING", "DECLINED", "changed", "2026-03-15", "12.34")
+	b.call(t, "reconcile", "--payout", "102").shows(t, saleID(5), "PENDING", "DECLINED", "changed", "2026-03-15", "12.34", "in the order of their sales", "Sum of ")
 	b.call(t, "reconcile", "--list", "orphans").want(t, 2, "--output csv")
 	b.call(t, "reconcile", "-o", "csv", "--list", "transactions").want(t, 2, "needs --payout")
 

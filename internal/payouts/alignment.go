@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -157,7 +158,41 @@ func (r Reconciliation) AlignTransactions(in Medium) *Alignment {
 		a.NoteKnown("cashback", t.Currency, t.Cashback)
 		a.Note("worth", t.Currency, p.WorthOf(t))
 	}
+	for _, s := range r.TransactionSums() {
+		a.NoteKnown("paid", s.Currency, s.Paid)
+		a.Note("worth", s.Currency, s.Worth)
+	}
 	return a
+}
+
+// TransactionSum is the sum of the transactions of a payout in one currency, for the foot of their table.
+type TransactionSum struct {
+	Currency, Title string           // Title says how many they are
+	Paid            *decimal.Decimal // nil: of one of them it is not known
+	Worth           decimal.Decimal
+}
+
+// TransactionSums returns the sums of Transactions, by currency.
+func (r Reconciliation) TransactionSums() (sums []TransactionSum) {
+	counts := map[string]uint64{}
+	for _, t := range r.Transactions {
+		i := slices.IndexFunc(sums, func(s TransactionSum) bool { return s.Currency == t.Currency })
+		if i < 0 {
+			i, sums = len(sums), append(sums, TransactionSum{Currency: t.Currency, Paid: &decimal.Decimal{}})
+		}
+		s, p := &sums[i], r.Payout(t)
+		if paid := p.PaidFor(t); paid == nil || s.Paid == nil {
+			s.Paid = nil
+		} else {
+			sum := s.Paid.Add(*paid)
+			s.Paid = &sum
+		}
+		s.Worth = s.Worth.Add(p.WorthOf(t))
+		counts[t.Currency]++
+		s.Title = "Sum of " + term.Count(counts[t.Currency])
+	}
+	slices.SortFunc(sums, func(a, b TransactionSum) int { return strings.Compare(a.Currency, b.Currency) })
+	return sums
 }
 
 // AlignOthers returns the alignment of a table of transactions that are in no known payout.

@@ -73,6 +73,16 @@ func (x *world) payout(t *testing.T) (Reconciliation, Payout) {
 		t.Fatalf("%+v, %v", r.Payouts, err)
 	}
 	addsUp(t, r.Payouts[0])
+	for _, s := range r.TransactionSums() { // at the foot of the list stands what the payout is explained by
+		for _, l := range r.Payouts[0].Explained.Lines {
+			if l.Currency == s.Currency && (!s.Worth.Equal(l.Worth) || s.Paid != nil && r.Payouts[0].Verdict != Missing && r.Payouts[0].Verdict != Mismatched && !s.Paid.Equal(l.Paid)) {
+				t.Errorf("%s %s: paid %v, worth %s; the payout says paid %s, worth %s", s.Title, s.Currency, s.Paid, s.Worth, l.Paid, l.Worth)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(r.Transactions, func(a, b warehouse.PayoutTransaction) int { return a.SoldAt.Compare(*b.SoldAt) }) {
+		t.Error("its transactions are not in the order of their sales")
+	}
 	return r, r.Payouts[0]
 }
 

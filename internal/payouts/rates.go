@@ -56,8 +56,16 @@ func (s *Statement) rates(ctx context.Context, w *warehouse.Warehouse) error {
 	return err
 }
 
-// RateRows returns a line for each verdict that sales of the month have.
+// Rated reports whether the statement has anything to say of rates.
+func (s Statement) Rated() bool {
+	return slices.ContainsFunc(s.Currencies, func(c CurrencyStatement) bool { return len(c.RateRows()) > 0 })
+}
+
+// RateRows returns a line for each verdict that sales of the month have; none if no sale names an offer.
 func (c CurrencyStatement) RateRows() []RateRow {
+	if !slices.ContainsFunc(c.Rates, func(s warehouse.RateSum) bool { return s.Verdict != "no_offer" }) {
+		return nil
+	}
 	var rows []RateRow
 	for _, v := range verdicts() {
 		row := RateRow{Name: v[1]}

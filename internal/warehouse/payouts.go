@@ -104,8 +104,7 @@ func (t *PayoutTransaction) fields() []any {
 		&t.StampedAt, &t.FirstKnown, &t.Status, &t.OrderValue, &t.Cashback, &t.PayoutNow, &t.ChangedAt, &t.AtStake}
 }
 
-// PayoutTransactions returns the transactions of a payout: those that changed come first, then those that were stamped
-// last. Among the changed ones, the largest amounts come first.
+// PayoutTransactions returns the transactions of a payout, in the order of their sales.
 func (r Reader) PayoutTransactions(ctx context.Context, f PayoutFilter) (all []PayoutTransaction, err error) {
 	err = r.EachPayoutTransaction(ctx, f, func(t PayoutTransaction) error {
 		all = append(all, t)
@@ -212,14 +211,13 @@ const payoutTransactionColumns = `account, payout_id, id, sold_at, retailer_name
     stamped_status, stamped_order_value, stamped_cashback, stamped_at,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake`
 
-// selectPayoutTransactions selects the transactions of payouts. Those whose state has changed come first, and among
-// them the largest amounts.
+// selectPayoutTransactions selects the transactions of payouts, in the order of their sales.
 func selectPayoutTransactions(where string) string {
 	return sql(`SELECT $columns
 FROM payout_transactions
 WHERE $where
-ORDER BY account, payout_id, state = $same, abs(at_stake) DESC, stamped_at DESC, id`,
-		parts{"columns": payoutTransactionColumns, "where": where, "same": quote(TransactionSame)})
+ORDER BY account, payout_id, sold_at, id`,
+		parts{"columns": payoutTransactionColumns, "where": where})
 }
 
 // selectPayoutOrphans adds up the transactions that name a payout which is not loaded.

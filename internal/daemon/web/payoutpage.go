@@ -42,7 +42,8 @@ type payoutBody struct {
 	Matters           []matterRow
 	Exceptions        []paidRow
 	Transactions      []paidRow
-	More              string // transactions that are not shown; "" if all are shown
+	Sums              []paidRow // of all of them, by currency
+	More              string    // transactions that are not shown; "" if all are shown
 	Totals            []payouts.Total
 	ThreeWay          threeWayTable
 	History           []event
@@ -106,6 +107,9 @@ func newPayoutBody(r payouts.Reconciliation, p payouts.Payout) payoutBody {
 				WhenPaid: p.WhenPaid(t), Now: t.Status,
 				Currency: t.Currency, Paid: d.TextKnown("paid", t.Currency, p.PaidFor(t)),
 				Worth: d.Text("worth", t.Currency, p.WorthOf(t))})
+	}
+	for _, s := range r.TransactionSums() {
+		b.Sums = append(b.Sums, paidRow{ID: s.Title, Currency: s.Currency, Paid: d.TextKnown("paid", s.Currency, s.Paid), Worth: d.Text("worth", s.Currency, s.Worth)})
 	}
 	if n := len(r.Transactions) - len(b.Transactions); n > 0 {
 		b.More = term.Plural(uint64(n), "more transaction")

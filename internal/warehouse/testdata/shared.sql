@@ -493,7 +493,7 @@ SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
 FROM payout_transactions
 WHERE 1
-ORDER BY account, payout_id, state = 'same', abs(at_stake) DESC, stamped_at DESC, id;
+ORDER BY account, payout_id, sold_at, id;
 
 -- selectPayoutOrphans
 SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != 'DECLINED'), 0), max(was_listed) = 1, max(certain) = 1
@@ -527,7 +527,7 @@ SELECT account, payout_id, id, sold_at, retailer_name, currency_code, state,
     stamped_is_first_known = 1, status, order_value, cashback, payout_id_now, changed_at, at_stake
 FROM payout_transactions
 WHERE 1 AND account = {account:String} AND ifNull(sold_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC'), true) AND payout_id = {payout:Int64}
-ORDER BY account, payout_id, state = 'same', abs(at_stake) DESC, stamped_at DESC, id;
+ORDER BY account, payout_id, sold_at, id;
 
 -- selectPayoutOrphans, filtered
 SELECT account, payout_id, currency_code, count(), ifNull(sumIf(cashback, status != 'DECLINED'), 0), max(was_listed) = 1, max(certain) = 1
