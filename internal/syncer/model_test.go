@@ -254,11 +254,12 @@ func (h *history) pause(t *testing.T, v, other *worker, jobs []Job, n int64, r *
 	var calls atomic.Int64
 	paused, wake := make(chan string, 1), make(chan struct{})
 	v.seam.set(func(ctx context.Context, step string, after bool) error {
+		err := r.watch(ctx, step, after) // first: what this worker has published is legal, also while it stands still
 		if calls.Add(1) == n {
 			paused <- fmt.Sprintf("%s, after %t", step, after)
 			<-wake
 		}
-		return r.watch(ctx, step, after)
+		return err
 	})
 	takeover := h.jobs(t, other)
 	for i := range takeover {
