@@ -53,6 +53,9 @@ func lateness(ctx context.Context, cfg *config.Config, w *warehouse.Warehouse) (
 		return nil, err
 	}
 	targets, err := Selection{}.Targets(cfg)
+	if _, none := errors.AsType[SettingError](err); none { // nothing is loaded from here: no setting could be mended
+		return nil, nil
+	}
 	for _, t := range targets {
 		for _, l := range late {
 			if l.StreamID == (warehouse.StreamID{Account: t.Account.Name, Stream: t.Stream.Name}) {

@@ -126,6 +126,9 @@ func (l *list) load(ctx context.Context) error {
 		l.run.record.Carried = seen.carried.named(l.run.Stream)
 	}
 	p.checks = []check{seen.checkCount(l.run), l.run.checkOlder}
+	if seen.unchanged {
+		p.checks = append(p.checks, l.countLoaded)
+	}
 	if seen.stale == "" && seen.early == 0 { // nothing of an old answer is loaded
 		p.checks = append([]check{l.recognise(fetching, p.scope)}, p.checks...)
 	}

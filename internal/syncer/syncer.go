@@ -142,6 +142,7 @@ type list struct {
 	place     *warehouse.Checkpoint // up to which a walk is staged, if that is not saved yet
 	placedAt  time.Time             // when a place was last saved
 	placed    uint64                // rows that were staged then
+	loaded    uint64                // rows that readers see, where the list may turn out to be unchanged
 }
 
 // backfill is the source that reads a range of updatedAt in windows. The record of its session sums up the bundles.

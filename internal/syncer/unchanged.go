@@ -48,7 +48,14 @@ func (l *list) unless(ctx context.Context) (string, error) {
 	if err != nil || live != known.Rows {
 		return "", err
 	}
+	l.loaded = live.Rows
 	return known.Tag, nil
+}
+
+// countLoaded is a check of a list that was not sent again: what readers see was counted before it was asked for.
+func (l *list) countLoaded(_ context.Context, c *warehouse.Changes) error {
+	c.Live = l.loaded
+	return nil
 }
 
 // keepList adds a whole list of one page to the state, so that the next run need not read it again. If something of it

@@ -117,6 +117,17 @@ func TestUnchangedList(t *testing.T) {
 			t.Errorf("the view has %q, the service %q", got, codes)
 		}
 		checkCertified(t, w, "acme", "coupons")
+		if r.Outcome == warehouse.OutcomeSuccess {
+			checks, err := w.CheckQuality(t.Context(), r)
+			if err != nil || len(checks) == 0 {
+				t.Errorf("%d quality checks: %v", len(checks), err)
+			}
+			for _, c := range checks {
+				if !c.OK {
+					t.Errorf("after %v: %s: %s", want, c.Name, c.Detail)
+				}
+			}
+		}
 		return r
 	}
 	const sent, unchanged = http.StatusOK, http.StatusNotModified

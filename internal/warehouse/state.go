@@ -279,8 +279,8 @@ WHERE account = {account:String} AND stream = {stream:String} ORDER BY version`
 
 // selectLease returns, in one row: the warehouse's time; the highest version of all states of a stream; its lease,
 // with the version of that; with run, the highest version of that run's row; and how many other processes than owner
-// hold leases of the account. It needs no FINAL, since it asks for the newest value of one state. Two values are equally new only if a clock stands still. Then everyone sees the
-// same one of them.
+// hold leases of the account. It needs no FINAL, since it asks for the newest value of one state. Two values are
+// equally new only if a clock stands still. Then everyone sees the same one of them.
 func selectLease(run bool) string {
 	row := "toUInt64(0)"
 	if run {
