@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -160,12 +159,4 @@ func (e entry) fields() map[string]string {
 		f[columnPayoutCurrency], f[columnPayoutAmount] = e.sentIn, e.sent.String()
 	}
 	return f
-}
-
-// isoDay is the day of a date, or of a date with a time, in the form of ISO 8601.
-func isoDay(text string) string {
-	if text = strings.TrimSpace(text); len(text) > len(time.DateOnly) {
-		text = text[:len(time.DateOnly)]
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/shopspring/decimal"
 	"golang.org/x/text/encoding/htmlindex"
@@ -107,18 +108,18 @@ func readCAMT(text []byte) (entries []entry, problems []Problem) {
 			path = path[:len(path)-1]
 		case xml.StartElement:
 			path = append(path, t.Name.Local)
-			if len(path) < 3 {
+			if len(path) < 3 || !slices.Contains([]string{"Stmt", "Ntfctn", "Rpt"}, path[2]) {
 				continue
 			}
-			switch strings.Join(path[2:], "/") {
-			case "Stmt", "Ntfctn", "Rpt":
+			switch strings.Join(path[3:], "/") {
+			case "": // a statement begins
 				id, within = "", ""
 				continue
-			case "Stmt/Id", "Ntfctn/Id", "Rpt/Id":
+			case "Id":
 				err = d.DecodeElement(&id, &t)
-			case "Stmt/Acct/Id/IBAN", "Ntfctn/Acct/Id/IBAN", "Rpt/Acct/Id/IBAN", "Stmt/Acct/Id/Othr/Id", "Ntfctn/Acct/Id/Othr/Id", "Rpt/Acct/Id/Othr/Id":
+			case "Acct/Id/IBAN", "Acct/Id/Othr/Id":
 				err = d.DecodeElement(&within, &t)
-			case "Stmt/Ntry", "Ntfctn/Ntry", "Rpt/Ntry":
+			case "Ntry":
 				var e camtEntry
 				if err = d.DecodeElement(&e, &t); err == nil && !known[within+"\x00"+id] {
 					found, wrong := e.entries(line, strings.TrimSpace(within))
@@ -231,7 +232,11 @@ func words(parts []camtPart) string {
 	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
 }
 
-func (d camtDay) day() string { return isoDay(d.Day + d.Time) }
+// day is the day, as 2026-03-31, of a date or of a date with a time.
+func (d camtDay) day() string {
+	text := strings.TrimSpace(d.Day + d.Time)
+	return text[:min(len(text), len(time.DateOnly))]
+}
 
 var camtNumber = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,10})?$`)
 

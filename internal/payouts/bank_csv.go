@@ -43,54 +43,45 @@ func (f bankCSV) columns() (all []string) {
 	return all
 }
 
-// text is the file in UTF-8, from the line with the header on, and how many lines are before that.
-func (f bankCSV) text(file []byte) ([]byte, int) {
+// open returns what reads the lines of a file after its header, the header, and how many lines are skipped before that;
+// nil if the file does not have the columns.
+func (f bankCSV) open(file []byte) (in *csv.Reader, header []string, skipped int) {
+	if len(f) == 0 || len(file) > maxFile {
+		return nil, nil, 0
+	}
 	if encoding, err := htmlindex.Get(cmp.Or(f["encoding"], "utf-8")); err == nil {
 		if decoded, err := encoding.NewDecoder().Bytes(file); err == nil {
 			file = bytes.TrimPrefix(decoded, []byte("\ufeff"))
 		}
 	}
-	skip, _ := strconv.Atoi(f["skip"])
-	for range skip {
+	skipped, _ = strconv.Atoi(f["skip"]) // "" is 0
+	for range skipped {
 		_, file, _ = bytes.Cut(file, []byte("\n"))
 	}
-	return file, skip
-}
-
-func (f bankCSV) reader(text []byte) *csv.Reader {
-	in := csv.NewReader(bytes.NewReader(text))
+	in = csv.NewReader(bytes.NewReader(file))
 	in.FieldsPerRecord, in.LazyQuotes = -1, true // banks end their files with sums and notes
 	if d := strings.ReplaceAll(f["delimiter"], `\t`, "\t"); d != "" {
 		in.Comma = []rune(d)[0]
 	}
-	return in
-}
-
-// is reports whether a file has the columns.
-func (f bankCSV) is(file []byte) bool {
-	if len(f) == 0 || len(file) > maxFile {
-		return false
-	}
-	text, _ := f.text(file)
-	header, err := f.reader(text).Read()
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
-	return err == nil && !slices.ContainsFunc(f.columns(), func(c string) bool { return !slices.Contains(header, c) })
-}
-
-// read reads the entries of a file that has the columns.
-func (f bankCSV) read(file []byte) (entries []entry, problems []Problem) {
-	text, skipped := f.text(file)
-	in := f.reader(text)
 	header, err := in.Read()
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
 	}
-	for err == nil {
-		var record []string
-		if record, err = in.Read(); err != nil {
-			break
+	if err != nil || slices.ContainsFunc(f.columns(), func(c string) bool { return !slices.Contains(header, c) }) {
+		return nil, nil, 0
+	}
+	return in, header, skipped
+}
+
+// read reads the entries of a file that was opened.
+func (f bankCSV) read(in *csv.Reader, header []string, skipped int) (entries []entry, problems []Problem) {
+	for {
+		record, err := in.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return entries, nil
+		case err != nil:
+			return entries, []Problem{malformed(err)}
 		}
 		line, _ := in.FieldPos(0)
 		fields := map[string]string{}
@@ -99,10 +90,6 @@ func (f bankCSV) read(file []byte) (entries []entry, problems []Problem) {
 		}
 		entries = append(entries, f.entry(line+skipped, fields))
 	}
-	if !errors.Is(err, io.EOF) {
-		problems = append(problems, malformed(err))
-	}
-	return entries, problems
 }
 
 // entry reads one line.
@@ -137,6 +124,8 @@ var numberPattern = map[string]*regexp.Regexp{
 	",": regexp.MustCompile(`^([-+]?)(\d{1,3}(?:[. '\x{a0}\x{202f}’]\d{3})*|\d{1,18})(?:,(\d{1,4}))?([-+]?)$`),
 }
 
+var notDigits = regexp.MustCompile(`\D`)
+
 // amount reads the amount in the column of a part. A column that is not there, or empty, has none.
 func (f bankCSV) amount(fields map[string]string, part string) (decimal.Decimal, string) {
 	mark, text := cmp.Or(f["decimal"], "."), fields[f[part]]
@@ -147,7 +136,7 @@ func (f bankCSV) amount(fields map[string]string, part string) (decimal.Decimal,
 	if m == nil || m[1] != "" && m[4] != "" {
 		return decimal.Zero, fmt.Sprintf("%s is %s, and bank_csv says that amounts are as 1234%s50", f[part], quoted(text), mark)
 	}
-	digits := regexp.MustCompile(`\D`).ReplaceAllString(m[2], "")
+	digits := notDigits.ReplaceAllString(m[2], "")
 	d, err := decimal.NewFromString(digits + "." + cmp.Or(m[3], "0"))
 	if err != nil {
 		return decimal.Zero, err.Error()

@@ -89,8 +89,9 @@ func ReadFile(from io.Reader, rules Rules) (Reading, error) {
 	if read := statementReader(formatOf(text)); read != nil && len(text) <= maxFile {
 		return rules.take(read(text)), nil
 	}
-	if form := bankCSV(rules.CSV); form.is(text) {
-		return rules.take(form.read(text)), nil
+	form := bankCSV(rules.CSV)
+	if in, header, skipped := form.open(text); in != nil {
+		return rules.take(form.read(in, header, skipped)), nil
 	}
 	if p := unreadable(text); p != "" {
 		return Reading{Problems: []Problem{{Text: p}}}, nil
