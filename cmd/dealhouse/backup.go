@@ -11,7 +11,6 @@ import (
 	"dealhouse/internal/backup"
 	"dealhouse/internal/config"
 	"dealhouse/internal/term"
-	"dealhouse/internal/warehouse"
 )
 
 const backupLong = `Writes the whole embedded warehouse into a new folder, or into one file if the name ends in .tar: rows,
@@ -21,7 +20,7 @@ It also works while the daemon runs. It waits up to --wait for running loads to 
 while the engine copies, so the backup shows one moment. The backup gets its name only when it is complete.
 It never replaces a file or folder that already exists.
 
-If the warehouse is on a server, use the backup tools of that server instead.`
+If the warehouse is on a server, use the backup tools of that server, or dealhouse copy into a folder.`
 
 const backupExample = `  dealhouse backup backups/2026-11-22
   dealhouse backup backups/2026-11-22.tar
@@ -61,12 +60,8 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	options := backup.Options{Program: readBuild().version, Wait: wait, ShowWaiting: a.showWaitingFor}
-	for _, account := range cfg.Accounts {
-		for _, s := range account.Streams {
-			options.Streams = append(options.Streams, warehouse.StreamID{Account: account.Name, Stream: s.Name})
-		}
-	}
+	options := backup.Options{Program: readBuild().version, Streams: configuredStreams(cfg), Wait: wait,
+		ShowWaiting: a.showWaitingFor}
 	m, err := backup.Take(ctx, w, dir, path, options)
 	if err != nil {
 		return err
@@ -80,7 +75,7 @@ func backUp(ctx context.Context, a *app, path string, wait time.Duration) (err e
 func embeddedDir(cfg *config.Config) (string, error) {
 	dir, embedded := cfg.Warehouse.EmbeddedDir()
 	if !embedded {
-		return "", usagef("%s is a server, which has backup tools of its own: see `BACKUP DATABASE %s` in ClickHouse's manual, and deploy/README.md for what to consider", cfg.Warehouse.RedactedDSN(), cfg.Warehouse.Database)
+		return "", usagef("%s is a server, which has backup tools of its own: see `BACKUP DATABASE %s` in ClickHouse's manual, and deploy/README.md for what to consider; or `dealhouse copy` it into a folder", cfg.Warehouse.RedactedDSN(), cfg.Warehouse.Database)
 	}
 	return dir, nil
 }

@@ -103,7 +103,7 @@ func isSettings(err error) bool {
 	if library, is := errors.AsType[*chdb.LibraryError](err); is && library.Setting {
 		return true
 	}
-	if is[*warehouse.ServerError](err) || is[*warehouse.DroppedError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
+	if is[*warehouse.ServerError](err) || is[*warehouse.DroppedError](err) || is[*warehouse.CopyError](err) || is[*chdb.FolderError](err) || is[*web.ListenError](err) ||
 		warehouse.IsSettingRefused(err) {
 		return true
 	}

@@ -98,19 +98,7 @@ func oneID(t *testing.T, w *warehouse.Warehouse, account string) string {
 func sameViews(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	whole := open(t)
-	for _, account := range shardAccounts {
-		from := w.At(account).Database()
-		var tables []string
-		if err := whole.Conn().QueryRow(t.Context(), "SELECT groupArray(name) FROM system.tables WHERE database = '"+from+
-			"' AND match(name, '_(latest|versions|log|keys|live|decided|named|hashes|rows)$|^(retailers|payout|sales)') AND engine LIKE '%MergeTree' AND NOT match(name, '_staging|schema_')").Scan(&tables); err != nil {
-			t.Fatal(err)
-		}
-		for _, table := range tables {
-			if err := whole.Conn().Exec(t.Context(), "INSERT INTO "+table+" SELECT * FROM "+from+"."+table); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	copyTo(t, w, whole)
 	views, err := w.Dictionary(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +125,46 @@ func sameViews(t *testing.T, w *warehouse.Warehouse) {
 	}
 	if compared < 20 {
 		t.Errorf("only %d views had any rows to compare", compared)
+	}
+}
+
+// copyTo copies a warehouse, and wants the certificates to hold for what is there then.
+func copyTo(t *testing.T, from, to *warehouse.Warehouse) {
+	t.Helper()
+	_, err := from.CopyTo(t.Context(), to, warehouse.CopyOptions{Wait: time.Minute, Waiting: func(warehouse.StreamID) {}, Copying: func(string, uint64) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	audits, err := to.AuditCertificates(t.Context(), func(warehouse.StreamID) bool { return true }, 5, nil)
+	if err != nil || len(audits) == 0 {
+		t.Fatalf("%d audits, %v", len(audits), err)
+	}
+	for _, a := range audits {
+		if len(a.Findings) > 0 {
+			t.Errorf("%s of %s: %+v", a.Stream, a.Account, a.Findings)
+		}
+	}
+}
+
+// TestCopied copies a warehouse with a history to shards and from these to another one. Each goes on from what was
+// copied: what it reads next is a difference.
+func TestCopied(t *testing.T) {
+	enginetest.OnlyWide(t)
+	t.Parallel()
+	x, w := serve(t, smallWorld()), open(t)
+	loadShards(t, x, w, catalog.Names()...)
+	for _, next := range []*warehouse.Warehouse{warehousetest.OpenShards(t), open(t)} {
+		x.Advance(2 * 24 * time.Hour)
+		loadShards(t, x, w, catalog.Names()...)
+		copyTo(t, w, next)
+		if w = next; w.Shards() > 1 {
+			sameViews(t, w)
+		}
+		x.Advance(24 * time.Hour)
+		loadShards(t, x, w, catalog.Names()...)
+		if got := one(t, w, "SELECT groupArray(toString(mode)) FROM (SELECT mode FROM sync_runs WHERE stream = 'transactions' ORDER BY started_at DESC LIMIT 2)"); got != "['incremental','incremental']" {
+			t.Errorf("the runs after it: %s", got)
+		}
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"dealhouse/internal/catalog"
 )
 
+// goldenCopied is a table that is copied.
+var goldenCopied = copiedTable{name: "transactions_latest", columns: columns("account String, id UUID"), account: "toString(account)",
+	month: month("sold_at"), final: "FINAL", where: "1"}
+
 // ofQueries renders what reports, checks, pages and commands ask for.
 func ofQueries() []statement {
 	keys := []string{"a", "b"}
@@ -30,6 +34,9 @@ func ofQueries() []statement {
 		{"selectLoadedFrom", selectLoadedFrom},
 		{"selectCertificateStates", selectCertificateStates}, {"selectCertificates", selectCertificates}, {"selectRunsCut", selectRunsCut}, {"selectPublished", selectPublished},
 		{"selectColumnsOf", selectColumnsOf},
+		{"selectRunsBegun", selectRunsBegun}, {"selectPermanentTables", selectPermanentTables},
+		{"selectPieces", selectPieces(goldenCopied)}, {"selectPiece", selectPiece(goldenCopied, copiedPiece{"acme", 202601})},
+		{"deletePieces", deletePieces(goldenCopied, []copiedPiece{{"acme", 202601}, {"it's", 0}})}, {"removeOld", removeOld(goldenCopied)},
 		{"selectAsText", selectAsText("table", []column{{name: "id", typ: "Int64"}, {name: "names", typ: "Array(String)"}})},
 	}
 	for _, s := range catalog.All() {

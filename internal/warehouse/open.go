@@ -185,7 +185,7 @@ func (w *Warehouse) divide(ctx context.Context, number uint64, found Server) err
 	if found.copies > 0 {
 		return &ServerError{Problem: fmt.Sprintf("database %s has the tables of a single shard, and the cluster %s has %d",
 			w.database, w.dialect.cluster, number),
-			Advice: "give warehouse.database another name and load everything again, or name a cluster of one shard"}
+			Advice: "give warehouse.database another name, and bring everything there by `dealhouse copy`, or name a cluster of one shard"}
 	}
 	servers, err := w.serversOf(ctx, number)
 	if err != nil {

@@ -111,7 +111,7 @@ func (s Server) fits(database string, d dialect, addresses int) error {
 	case d.cluster != "" && s.bare > 0:
 		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are not replicated, and warehouse.cluster is set",
 			s.bare, database),
-			Advice: "give warehouse.database another name and load everything again, or leave warehouse.cluster empty"}
+			Advice: "give warehouse.database another name, and bring everything there by `dealhouse copy`, or leave warehouse.cluster empty"}
 	case d.cluster == "" && s.copies > 0:
 		return &ServerError{Problem: fmt.Sprintf("%d tables of database %s are replicated, and warehouse.cluster is not set",
 			s.copies, database),

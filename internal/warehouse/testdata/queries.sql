@@ -162,6 +162,34 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 SELECT name, type FROM system.columns
 WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;
 
+-- selectRunsBegun
+SELECT toString(run_id), started_at FROM sync_runs_log FINAL;
+
+-- selectPermanentTables
+SELECT t.name, any(t.engine), any(t.sorting_key), any(t.engine_full LIKE '% TTL %') AS ages,
+    arrayMap(c -> c.2, arraySort(groupArray((c.position, c.name))) AS ordered), arrayMap(c -> c.3, arraySort(groupArray((c.position, c.name, c.type))))
+FROM system.tables AS t
+INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
+WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name NOT IN ('schema_migrations_log', 'schema_turns_log', 'notification_edges_log', 'notification_sending_log') AND NOT endsWith(t.name, '_staging')
+    AND c.default_kind NOT IN ('MATERIALIZED', 'ALIAS')
+GROUP BY t.name
+ORDER BY t.name = 'sync_state_log', t.name;
+
+-- selectPieces
+SELECT toString(account) AS of_account, toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC'))) AS of_month, count(), sum(cityHash64(tuple(account, id)))
+FROM transactions_latest FINAL
+WHERE 1
+GROUP BY of_account, of_month;
+
+-- selectPiece
+SELECT account, id FROM transactions_latest FINAL WHERE 1 AND (toString(account) = 'acme' AND toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC'))) = 202601);
+
+-- deletePieces
+ALTER TABLE transactions_latest DELETE WHERE 1 AND ((toString(account) = 'acme' AND toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC'))) = 202601) OR (toString(account) = 'it\'s' AND toYYYYMM(least(greatest(ifNull(sold_at, toDateTime64(0, 3, 'UTC')), toDateTime64('1999-12-01', 3, 'UTC')), toDateTime64('2040-01-01', 3, 'UTC'))) = 0));
+
+-- removeOld
+OPTIMIZE TABLE transactions_latest FINAL;
+
 -- selectAsText
 SELECT [ifNull(toString(`id`), ''), ifNull(toString(arrayStringConcat(arrayMap(x -> toString(x), `names`), ' ')), '')] FROM table LIMIT 1000001;
 
