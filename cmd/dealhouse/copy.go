@@ -20,8 +20,9 @@ about runs, payouts and settlements. Use it to move from the embedded warehouse 
 Cloud, from one server to another, or back. Between two embedded warehouses, use backup and restore.
 
 --to is the DSN of the other warehouse, as warehouse.dsn has it (file:PATH keeps a password out of the list
-of processes), or a configuration file that ends in .toml, whose [warehouse] counts. Its database must be empty,
-or have what an earlier copy has brought. Every row is compared at both ends by a hash of all its columns.
+of processes), or a configuration file that ends in .toml, whose [warehouse] counts. Its database must be
+empty, or have what an earlier copy has brought. Every row is compared at both ends by a hash of all its
+columns.
 
 It also works while the daemon runs: most is copied beside its runs. Then it waits up to --wait for them to
 end, and holds back new ones while it copies what they have changed. If it is interrupted, run the same

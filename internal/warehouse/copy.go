@@ -152,12 +152,12 @@ func (w *Warehouse) permanentTables(ctx context.Context) (tables []copiedTable, 
 	first := w.each()[0]
 	rows, err := first.conn.Query(ctx, selectPermanentTables)
 	type found struct {
-		table         copiedTable
-		engine, key   string
-		names, types_ []string
+		table        copiedTable
+		engine, key  string
+		names, kinds []string
 	}
 	all, err := scanned(rows, err, func(f *found) []any {
-		return []any{&f.table.name, &f.engine, &f.key, &f.table.ages, &f.names, &f.types_}
+		return []any{&f.table.name, &f.engine, &f.key, &f.table.ages, &f.names, &f.kinds}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading which tables there are: %w", err)
@@ -185,7 +185,7 @@ func (w *Warehouse) permanentTables(ctx context.Context) (tables []copiedTable, 
 		}
 		t.entered = slices.Contains(enteredTables, t.name)
 		for i, name := range f.names {
-			t.columns = append(t.columns, column{name: name, typ: f.types_[i]})
+			t.columns = append(t.columns, column{name: name, typ: f.kinds[i]})
 		}
 		tables = append(tables, t)
 	}
@@ -404,7 +404,7 @@ func (t copiedTable) parts() parts {
 		"final": t.final, "where": t.where}
 }
 
-// is is the condition that a row belongs to a piece.
+// is returns the condition that a row belongs to a piece.
 func (t copiedTable) is(p copiedPiece) string {
 	return sql("($account = $of AND $month = $is)", t.parts().with(parts{"of": quote(p.account), "is": fmt.Sprint(p.month)}))
 }
