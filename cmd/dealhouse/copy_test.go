@@ -27,7 +27,7 @@ func (b *bench) server(t *testing.T) (url string, p *process) {
 // A warehouse is copied to a server beside the daemon, while killed on the way, and from there into a folder. Each has
 // the same rows and certificates, and goes on from the same watermarks.
 func TestCopy(t *testing.T) {
-	enginetest.Long(t)
+	enginetest.OnlyWide(t) // TestCopy of warehouse copies too
 	t.Parallel()
 	b := newBenchOf(t, apisim.Org{Name: "acme", Key: acmeKey})
 	streams := narrow("coupons", "transactions", "payouts")
@@ -70,11 +70,11 @@ func TestCopy(t *testing.T) {
 	start(t, b.env, copying...).finish(t).shows(t, "are equal at both ends, 0 of them written now")
 	d.signal(t, syscall.SIGTERM)
 	d.finish(t).want(t, 143)
-	b.call(t, "copy", "--to", url).want(t, 0)
+	start(t, b.env, copying...).finish(t).want(t, 0)
 
 	all := "SELECT (SELECT count() FROM transactions_history), (SELECT sum(cashback) FROM transactions), (SELECT sum(cityHash64(certificate)) FROM sync_runs)"
 	value := func(env []string) string {
-		return call(t, env, "query", all, "--output", "csv", "--config", b.config).out
+		return start(t, env, "query", all, "--output", "csv", "--config", b.config).finish(t).out
 	}
 	want := value(b.env)
 	b.sim.Advance(2 * 24 * time.Hour)
@@ -91,7 +91,7 @@ func TestCopy(t *testing.T) {
 		start(t, env, "verify", "--offline", "--config", b.config).finish(t).shows(t, "as the runs certified it")
 		start(t, env, append([]string{"sync", "--config", b.config}, streams...)...).finish(t).shows(t, "incremental")
 	}
-	b.call(t, "copy", "--to", url).want(t, 2, "loaded by itself")
+	start(t, b.env, copying...).finish(t).want(t, 2, "loaded by itself")
 	server.signal(t, syscall.SIGTERM)
 	server.finish(t).want(t, 143)
 }

@@ -366,8 +366,8 @@ func (c *copying) piece(ctx context.Context, t copiedTable, p copiedPiece, sourc
 // selectRunsBegun selects the runs that are kept.
 const selectRunsBegun = "SELECT toString(run_id), started_at FROM sync_runs_log FINAL"
 
-// selectPermanentTables selects the tables to copy: the name, the engine, the sorting key, whether rows are removed when
-// they are old, and the columns that do not follow from others.
+// selectPermanentTables selects the tables to copy: the name, the engine, the sorting key, whether rows are removed
+// when they are old, and the columns that do not follow from others.
 var selectPermanentTables = sql(`SELECT t.name, any(t.engine), any(t.sorting_key), any(t.engine_full LIKE '% TTL %') AS ages,
     arrayMap(c -> c.2, arraySort(groupArray((c.position, c.name))) AS ordered), arrayMap(c -> c.3, arraySort(groupArray((c.position, c.name, c.type))))
 FROM system.tables AS t

@@ -122,7 +122,7 @@ func TestUnfitServers(t *testing.T) {
 				"AND NOT startsWith(engine, 'Replicated')", "AND 0"),
 			[]string{"macro {replica}", "another {replica} on each server"}},
 		{"tables that were made without the cluster", Options{Cluster: "main"}, is(),
-			[]string{"are not replicated", "load everything again"}},
+			[]string{"are not replicated", "dealhouse copy"}},
 		{"tables that were made with a cluster", Options{}, is("AND startsWith(engine, 'Replicated')", "AND 1"),
 			[]string{"are replicated", "set warehouse.cluster"}},
 		{"a cluster in Cloud", Options{Cluster: "main"}, inCloud, []string{"Cloud", "leave warehouse.cluster empty"}},
