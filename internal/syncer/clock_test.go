@@ -198,7 +198,7 @@ func TestClocks(t *testing.T) {
 			c.noDate = false
 		}, "put right"},
 	}
-	for i, c := range enginetest.Spread(cases, 3) {
+	for i, c := range enginetest.Spread(cases, 2) {
 		t.Run(c.name, func(t *testing.T) {
 			beside(t)
 			x := newClockWorld(t, w, fmt.Sprintf("clock%d", i))
