@@ -131,7 +131,11 @@ func (r *addresses) load(ctx context.Context) error {
 	ctx, cancel := s.outlive(fetching)
 	defer cancel()
 	run.report(PhaseReading)
-	r.batch, r.decoder = decode.NewBatch(run.Stream), decode.New(run.Stream).Hide(s.job.private())
+	var err error
+	if r.decoder, err = s.decoder(); err != nil {
+		return err
+	}
+	r.batch = decode.NewBatch(run.Stream)
 	if err := r.read(fetching); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/dealapi"
-	"dealhouse/internal/decode"
 	"dealhouse/internal/warehouse"
 )
 
@@ -56,17 +55,6 @@ type Job struct {
 	Differences     int       // how many of the rows that a dry run would change it names (RunRecord.Differences)
 	NewService      bool      // whatever answers is the service of the account from now on: read everything and keep no other row
 	AllowMassDelete bool      // let this run delete more than MaxDeleteRatio
-}
-
-// private is what becomes of fields that may name a person; nil: they are kept.
-func (j *Job) private() *decode.Private {
-	switch {
-	case j.DropPrivate:
-		return decode.DropPrivate()
-	case j.HashPrivate != nil:
-		return decode.HashPrivate(j.HashPrivate)
-	}
-	return nil
 }
 
 // NewJob makes a job with the default settings of the configuration. A retry needs no client.

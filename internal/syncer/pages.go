@@ -37,8 +37,12 @@ func (r *pageReader) readPages(ctx, fetching context.Context, after time.Time, r
 	group.Go(func() error {
 		defer close(full)
 		return Contain(func() error {
+			decoder, err := r.session.decoder()
+			if err != nil {
+				return err
+			}
 			d := &pager{reader: r, staging: staging, fetching: fetching, seen: s, after: after, full: full, empty: empty,
-				decoder: decode.New(r.run.Stream).Hide(r.session.job.private())}
+				decoder: decoder}
 			d.filters = scopeFilters(r.run.Stream, r.session.job.Scope)
 			return d.read(read)
 		})

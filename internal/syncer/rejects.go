@@ -31,8 +31,10 @@ type RetryRecord struct {
 func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilter) (RetryRecord, error) {
 	x := s.newSession(job)
 	var t *rejects
-	err := x.repeat(ctx, func(ctx context.Context) error {
-		t = newRejects(x, filter)
+	err := x.repeat(ctx, func(ctx context.Context) (err error) {
+		if t, err = newRejects(x, filter); err != nil {
+			return err
+		}
 		return t.retry(ctx)
 	})
 	record := RetryRecord{RunRecord: x.run.record}
@@ -43,13 +45,14 @@ func (s *Syncer) Retry(ctx context.Context, job Job, filter warehouse.RejectFilt
 	return record, err
 }
 
-func newRejects(s *session, filter warehouse.RejectFilter) *rejects {
+func newRejects(s *session, filter warehouse.RejectFilter) (*rejects, error) {
 	stream := s.job.Stream
 	s.run.beside = true
+	decoder, err := s.decoder()
 	return &rejects{
 		session: s, run: s.run, filter: filter,
-		decoder: decode.New(stream).Hide(s.job.private()), scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
-	}
+		decoder: decoder, scratch: decode.NewBatch(stream), batch: decode.NewBatch(stream),
+	}, err
 }
 
 // retry loads the rejects, and stores the result of each.

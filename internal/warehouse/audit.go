@@ -51,8 +51,10 @@ type auditor struct {
 	public ed25519.PublicKey // nil: signatures are not looked at
 	audit  *Audit
 	chain  map[string]*Certificate // by the run
-	cut    time.Time               // runs that began before may have been removed because of their age
-	begun  time.Time               // when the oldest run of the chain began
+	// forgotten are runs from whose versions what names a person was removed.
+	forgotten map[string]bool
+	cut       time.Time // runs that began before may have been removed because of their age
+	begun     time.Time // when the oldest run of the chain began
 }
 
 // AuditCertificates holds what is stored against the certificates, of each stream of each account that has one, and
@@ -114,7 +116,7 @@ const (
 // settle audits the stream until nothing is found, or nothing was published meanwhile.
 func (a *auditor) settle(ctx context.Context, head certificateHead) error {
 	for range auditTurns {
-		a.audit, a.chain = &Audit{Account: a.id.Account, Stream: a.id.Stream}, map[string]*Certificate{}
+		a.audit, a.chain, a.forgotten = &Audit{Account: a.id.Account, Stream: a.id.Stream}, map[string]*Certificate{}, map[string]bool{}
 		if err := a.run(ctx, head.text); err != nil || len(a.audit.Findings) == 0 {
 			return err
 		}
@@ -193,6 +195,9 @@ func (a *auditor) follow(ctx context.Context, head string, last Certificate) err
 		a.compare(row, c, after)
 		unsigned = a.verify(row, unsigned)
 		a.chain[c.Run], after, hash, a.begun = &c, &c, c.Previous, row.started
+		for _, run := range c.Forgotten {
+			a.forgotten[run] = true
+		}
 		a.audit.Certificates++
 	}
 	a.leftOver(byHash, after)
@@ -302,6 +307,7 @@ func (a *auditor) blame(ctx context.Context) error {
 		switch {
 		case c == nil && !a.begun.IsZero() && !x.at.Before(a.begun):
 			a.found(FoundRun, "", x.run.String(), "%d versions are of a run that has no certificate", x.rows)
+		case a.forgotten[x.run.String()] && c != nil && x.rows == c.Inserted+c.Updated:
 		case c != nil && retired && x.rows < c.Inserted+c.Updated:
 		case c != nil && !c.Unlisted && (Set{x.rows, Sum(x.sum)}) != (Set{c.Inserted + c.Updated, c.Written}):
 			a.found(FoundRun, "", c.Run, "the run certified %d versions, and %d are there, or other ones", c.Inserted+c.Updated, x.rows)

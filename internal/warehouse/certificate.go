@@ -47,6 +47,9 @@ type Certificate struct {
 	Written   Sum    `json:"written"`            // of the rows inserted and updated
 	Removed   Sum    `json:"removed"`            // of the rows updated and deleted, as they were
 	Live      Set    `json:"live_after"`         // of all rows that readers see after the run
+	// Forgotten are earlier runs from whose versions the run has removed what names a person: what they have certified
+	// of them does not hold any more.
+	Forgotten []string `json:"forgotten,omitempty"`
 }
 
 // Sum is an order-free hash of rows, as hexadecimal digits in JSON.
@@ -89,9 +92,10 @@ func hashOfCertificate(text string) string {
 
 // Why a certificate does not follow from the one before it.
 const (
-	RestatedBegun   = "begun"   // there is none before it, but there were rows
-	RestatedColumns = "columns" // the columns of the stream have changed since
-	RestatedDiffers = "differs" // the rows are not those of the one before it: something else has changed them
+	RestatedBegun     = "begun"     // there is none before it, but there were rows
+	RestatedColumns   = "columns"   // the columns of the stream have changed since
+	RestatedDiffers   = "differs"   // the rows are not those of the one before it: something else has changed them
+	RestatedForgotten = "forgotten" // values that name a person were removed from them
 )
 
 // certify adds the certificate of a run to its intent.
@@ -114,7 +118,8 @@ func (w *Writer) certify(ctx context.Context, l *Lease, in *Intent) error {
 	if last != nil {
 		next.Live, next.Number, next.Previous = last.Live, last.Number+1, hashOfCertificate(text)
 	}
-	if err := w.restate(ctx, last, &next, ReadsWhole(r.Mode) && c.Any()); err != nil {
+	look := ReadsWhole(r.Mode) && c.Any() || r.Forgotten != nil
+	if err := w.restate(ctx, last, &next, look, r.Forgotten); err != nil {
 		return err
 	}
 	next.Live = next.liveAfter(next.Live)
@@ -151,12 +156,16 @@ func (c *Certificate) check() error {
 }
 
 // restate computes what readers see before the run from the rows themselves, if no certificate says it, or if all of
-// the stream was read and changed: then it costs little, and shows what was changed by something else than a run.
-func (w *Writer) restate(ctx context.Context, last, next *Certificate, look bool) error {
+// the stream was read and changed: then it costs little, and shows what was changed by something else than a run. The
+// run may have removed what is forgotten; nil: it has not.
+func (w *Writer) restate(ctx context.Context, last, next *Certificate, look bool, forgotten *Forgotten) error {
 	begun := last == nil
 	moved := !begun && last.Content != next.Content
 	if !begun && !moved && !look {
 		return nil
+	}
+	if forgotten != nil {
+		next.Forgotten = forgotten.Runs
 	}
 	live, err := w.LiveSum(ctx)
 	switch {
@@ -166,6 +175,8 @@ func (w *Writer) restate(ctx context.Context, last, next *Certificate, look bool
 		next.Restated = RestatedColumns
 	case begun && live.Rows > 0:
 		next.Restated = RestatedBegun
+	case forgotten != nil && !forgotten.Differs:
+		next.Restated = RestatedForgotten
 	case !begun && live != last.Live:
 		next.Restated = RestatedDiffers
 		w.pool.log.Warn("rows were changed by something else than a run: `dealhouse verify --offline` names them until they are replaced",

@@ -176,23 +176,10 @@ func derivedNames(s *catalog.Stream) (names []string) {
 // keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
 // keys all over it.
 func keysOf(s *catalog.Stream) derived {
-	columns := []column{accountColumn}
-	columns = append(columns, keyColumns(s)...)
-	f := s.Fields[s.OrderField()]
-	columns = append(columns, column{f.Column, f.ColumnType(), "Where the row is in " + latestTable(s)},
-		column{"_hash", "FixedString(16)", "As in " + latestTable(s)},
-		column{"_version", "UInt128", "As in " + latestTable(s)},
-		column{"_deleted", "UInt8", "As in " + latestTable(s) + "; 0 or 1"},
-		column{"_ahead", "Int64", "updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt"})
-	insert := func(x script, into, from string) []string {
-		return []string{x.render(`INSERT INTO $into ($columns)
-SELECT account, $key, $ordered_by, _hash, _version, _deleted, $ahead
-FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.OrderedBy, "ahead": updatedAhead(s),
-			"from": from})}
-	}
+	insert := func(x script, into, from string) []string { return []string{insertKeys(s, into, "_hash", from)} }
 	return derived{
 		table: keysTable(s), once: true,
-		create: createTable(keysTable(s), columns, "ReplacingMergeTree(_version)",
+		create: createTable(keysTable(s), columnsOfKeys(s), "ReplacingMergeTree(_version)",
 			"(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
 			"Storage beside "+latestTable(s)+": what a run compares its rows with"),
 		fill: func(x script, delta string, _ bool) []string { return insert(x, delta, x.names["delta"]) },
@@ -201,6 +188,24 @@ FROM $from`, parts{"into": into, "columns": joinNames(columns), "ordered_by": s.
 				parts{"moved": markedMoved}))
 		},
 	}
+}
+
+func columnsOfKeys(s *catalog.Stream) []column {
+	f := s.Fields[s.OrderField()]
+	return append(append([]column{accountColumn}, keyColumns(s)...),
+		column{f.Column, f.ColumnType(), "Where the row is in " + latestTable(s)},
+		column{"_hash", "FixedString(16)", "As in " + latestTable(s)},
+		column{"_version", "UInt128", "As in " + latestTable(s)},
+		column{"_deleted", "UInt8", "As in " + latestTable(s) + "; 0 or 1"},
+		column{"_ahead", "Int64", "updatedAt less the time in the version, in milliseconds; nearly always 0, also when there is no updatedAt"})
+}
+
+// insertKeys fills the table of keys, with an expression for the hash, from a table of rows and its conditions.
+func insertKeys(s *catalog.Stream, into, hash, from string) string {
+	return sql(`INSERT INTO $into ($columns)
+SELECT account, $key, $ordered_by, $hash, _version, _deleted, $ahead
+FROM $from`, parts{"into": into, "columns": joinNames(columnsOfKeys(s)), "key": keyNames(s), "ordered_by": s.OrderedBy, "hash": hash,
+		"ahead": updatedAhead(s), "from": from})
 }
 
 func updatedAhead(s *catalog.Stream) string {

@@ -6,6 +6,10 @@ import (
 	"dealhouse/internal/catalog"
 )
 
+// goldenEmptied are columns that are emptied.
+var goldenEmptied = emptied(catalog.Transactions(), "transactions_latest", "it's", []string{"passback_uid", "_extra"},
+	[]trace{{key: "01890000-0000-7000-8000-000000000001", version: "77"}})
+
 // goldenCopied is a table that is copied.
 var goldenCopied = copiedTable{name: "transactions_latest", columns: columns("account String, id UUID"), account: "toString(account)",
 	month: month("sold_at"), final: "FINAL", where: "1"}
@@ -34,6 +38,9 @@ func ofQueries() []statement {
 		{"selectLoadedFrom", selectLoadedFrom},
 		{"selectCertificateStates", selectCertificateStates}, {"selectCertificates", selectCertificates}, {"selectRunsCut", selectRunsCut}, {"selectPublished", selectPublished},
 		{"selectColumnsOf", selectColumnsOf},
+		{"selectTraces", selectTraces(catalog.Transactions(), "transactions_versions", []string{"jo@example.com", "7"})},
+		{"emptying.update", goldenEmptied.update()}, {"emptying.insertKeys", goldenEmptied.insertKeys()},
+		{"selectTracedRejects", selectTracedRejects([]string{"jo@example.com", `"7`})}, {"emptyRejects", emptyRejects("it's", "transactions", []string{"00FF"})},
 		{"selectRunsBegun", selectRunsBegun}, {"selectPermanentTables", selectPermanentTables},
 		{"selectPieces", selectPieces(goldenCopied)}, {"selectPiece", selectPiece(goldenCopied, copiedPiece{"acme", 202601})},
 		{"deletePieces", deletePieces(goldenCopied, []copiedPiece{{"acme", 202601}, {"it's", 0}})}, {"removeOld", removeOld(goldenCopied)},

@@ -44,21 +44,23 @@ func hashComment(s *catalog.Stream) string {
 }
 
 // storedHash returns the same hash for a row of <stream>_latest or <stream>_versions.
-func storedHash(s *catalog.Stream) string { return hashOf(storedValues(s)) }
+func storedHash(s *catalog.Stream) string { return hashOf(storedValues(s, extraColumn.name)) }
 
 // storedContentSum is contentSum of the hash, computed from the columns of a stored row.
 func storedContentSum(s *catalog.Stream) string {
-	return "cityHash64(" + strings.Join(storedValues(s), ", ") + ")"
+	return "cityHash64(" + strings.Join(storedValues(s, extraColumn.name), ", ") + ")"
 }
 
-func storedValues(s *catalog.Stream) []string {
+// storedValues returns the values of a stored row that its hash is made of. extra is the expression of its unknown
+// fields.
+func storedValues(s *catalog.Stream, extra string) []string {
 	var absent []string
 	for i, bit := range catalog.NullBits(s.Fields) {
 		if bit >= 0 {
 			absent = append(absent, fmt.Sprintf("%d * isNull(%s)", uint64(1)<<bit, s.Fields[i].Column))
 		}
 	}
-	values := []string{"toUInt64(" + strings.Join(absent, " + ") + ")", "_extra"}
+	values := []string{"toUInt64(" + strings.Join(absent, " + ") + ")", extra}
 	for _, f := range s.Fields {
 		if !f.Key {
 			values = append(values, toWire(f))

@@ -125,6 +125,7 @@ const (
 	ModeBackfill    = "backfill"    // one of the windows of a range that was asked for
 	ModeRetry       = "retry"       // rejected records, from what was kept of them
 	ModeReferences  = "references"  // single records, by their own addresses
+	ModeForget      = "forget"      // nothing: it removes values that name a person
 )
 
 // mode says what the runs of a mode tell about their stream. Every condition on modes is made from this table.
@@ -145,6 +146,7 @@ var modes = []mode{
 	{name: ModeBackfill, inStep: true, window: true},
 	{name: ModeRetry},
 	{name: ModeReferences},
+	{name: ModeForget},
 }
 
 // modesThat lists the names of the modes for which are is true.
@@ -305,7 +307,9 @@ type RunRecord struct {
 	Clashes Clashes  `json:"-"` // likewise
 	// Differences are those that a dry run was asked to name.
 	Differences Differences `json:"-"`
-	Carried     *Carried    `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
+	// Forgotten is what the run has removed of a person (Writer.Forget); nil: it was not a run of that kind.
+	Forgotten *Forgotten `json:"-"`
+	Carried   *Carried   `json:"-"` // likewise, of a run that read all of the stream; nil: it did not
 }
 
 var runColumns = columns("account String, stream String, run_id UUID, mode String, started_at DateTime64(3), finished_at Nullable(DateTime64(3)), " +

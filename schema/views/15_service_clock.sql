@@ -15,7 +15,7 @@ FROM
     FROM sync_state WHERE stream = 'transactions' AND name = 'watermark'
     UNION ALL
     SELECT account, NULL, argMax(server_time, started_at)
-    FROM sync_runs_log FINAL WHERE stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references')
+    FROM sync_runs_log FINAL WHERE stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references', 'forget')
     GROUP BY account
 )
 GROUP BY account

@@ -24,7 +24,7 @@ FROM
     SELECT * FROM transactions
     WHERE payout_id IS NOT NULL AND (account, assumeNotNull(payout_id)) NOT IN (SELECT account, id FROM payouts_versions GROUP BY account, id HAVING argMax(_deleted, _version) = 0)
 ) AS t
-LEFT JOIN (SELECT account, toNullable(max(started_at)) AS last_read FROM sync_runs_log FINAL WHERE stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') GROUP BY account) AS r USING (account)
+LEFT JOIN (SELECT account, toNullable(max(started_at)) AS last_read FROM sync_runs_log FINAL WHERE stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references', 'forget') GROUP BY account) AS r USING (account)
 $own_settings
 COMMENT 'Transactions that carry the payoutId of a payout which is not there';
 

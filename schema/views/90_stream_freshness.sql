@@ -18,7 +18,7 @@ FROM
 (
     SELECT account, stream, maxIf(finished_at, outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS last_success, toNullable(max(started_at)) AS last_attempt,
         argMax(outcome, started_at) AS last_outcome
-    FROM sync_runs_log FINAL WHERE mode NOT IN ('retry', 'references', 'backfill') GROUP BY account, stream
+    FROM sync_runs_log FINAL WHERE mode NOT IN ('retry', 'references', 'forget', 'backfill') GROUP BY account, stream
 ) AS r
 LEFT JOIN (SELECT account, stream, value FROM sync_state WHERE name = 'watermark') AS w ON r.account = w.account AND r.stream = w.stream
 $own_settings

@@ -12,7 +12,7 @@ SELECT v.account AS account, v.id AS id, assumeNotNull(v.updated_at) AS updated_
                 maxIf(server_time, outcome = 'success' AND isNotNull(watermark)) OVER earlier AS before,
                 minIf(ifNull(requested_after, toDateTime64(0, 3, 'UTC')), outcome = 'success') OVER earlier AS asked_from
             FROM sync_runs_log FINAL
-            WHERE stream = 'transactions' AND mode NOT IN ('retry', 'references', 'backfill')
+            WHERE stream = 'transactions' AND mode NOT IN ('retry', 'references', 'forget', 'backfill')
             WINDOW earlier AS (PARTITION BY account ORDER BY started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
         WHERE mode != 'initial' AND isNotNull(before)
