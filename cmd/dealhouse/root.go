@@ -56,7 +56,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a), newInit(a), newProbe(a), a.loads(newSync(a)), a.loads(newRun(a)), a.loads(newBackfill(a)), a.loads(newVerify(a)), newQuery(a), newStatus(a), newRuns(a),
 		newRejects(a),
 		newReconcile(a), newStatement(a), newSettlements(a), newJournal(a), newSchema(a), newMCP(a), newOperate(a), newNotify(a),
-		newCheck(a), newMigrate(a), newBackup(a), newRestore(a), a.loads(newCopy(a)), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
+		newCheck(a), newMigrate(a), newForget(a), newBackup(a), newRestore(a), a.loads(newCopy(a)), newServeWarehouse(a), newHealthcheck(a), newVersion(a),
 	)
 	root.SetOut(a.stdout) // before the next line, which keeps it
 	root.InitDefaultCompletionCmd()

@@ -180,9 +180,14 @@ func (p *Private) instead(raw []byte, what kind) []byte {
 	if what == stringKind && (len(value) == 0 || isHashed(value)) {
 		return raw
 	}
-	sum := hmac.New(sha256.New, p.key)
-	sum.Write(value)
-	return []byte(`"` + hashed + hex.EncodeToString(sum.Sum(nil)) + `"`)
+	return []byte(`"` + PrivateHash(p.key, string(value)) + `"`)
+}
+
+// PrivateHash is what HashPrivate stores instead of a value.
+func PrivateHash(key []byte, value string) string {
+	sum := hmac.New(sha256.New, key)
+	sum.Write([]byte(value))
+	return hashed + hex.EncodeToString(sum.Sum(nil))
 }
 
 func isHashed(value []byte) bool {

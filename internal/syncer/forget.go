@@ -13,11 +13,15 @@ type ForgetRecord struct {
 	warehouse.Traces
 }
 
-// Forget removes values that name a person from the job's stream, its versions and its rejects, and keeps runs from
-// storing them again. It is a run of its own, whose certificate says that it changed what earlier runs had loaded. A dry
-// run counts what has a value. Its errors are those of Run.
-func (s *Syncer) Forget(ctx context.Context, job Job, values []string) (ForgetRecord, error) {
+// Forget removes a user from the job's stream, its versions and its rejects, also as the hash of the job's key, and
+// keeps runs from storing it again. It is a run of its own, whose certificate says that it changed what earlier runs had
+// loaded. A dry run counts what has the user. Its errors are those of Run.
+func (s *Syncer) Forget(ctx context.Context, job Job, user string) (ForgetRecord, error) {
 	x := s.newSession(job)
+	values := []string{user}
+	if job.HashPrivate != nil {
+		values = append(values, decode.PrivateHash(job.HashPrivate, user))
+	}
 	var traces warehouse.Traces
 	err := x.repeat(ctx, func(ctx context.Context) error {
 		return x.recorded(ctx, warehouse.ModeForget, 0, func(ctx context.Context) (err error) {

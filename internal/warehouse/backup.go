@@ -26,7 +26,7 @@ type Hold struct {
 func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting func(StreamID)) (*Hold, error) {
 	h := &Hold{w: w, leases: map[StreamID]*Lease{}}
 	for {
-		known, err := w.knownStreams(ctx)
+		known, err := w.KnownStreams(ctx)
 		if err != nil {
 			return nil, errors.Join(err, h.Release(ctx))
 		}
@@ -45,7 +45,8 @@ func (w *Warehouse) Hold(ctx, waitCtx context.Context, named []StreamID, waiting
 	}
 }
 
-func (w *Warehouse) knownStreams(ctx context.Context) ([]StreamID, error) {
+// KnownStreams returns the streams that were ever run.
+func (w *Warehouse) KnownStreams(ctx context.Context) ([]StreamID, error) {
 	rows, err := w.conn.Query(ctx, selectKnownStreams)
 	all, err := scanned(rows, err, func(id *StreamID) []any { return []any{&id.Account, &id.Stream} })
 	if err != nil {

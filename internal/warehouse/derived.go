@@ -176,15 +176,15 @@ func derivedNames(s *catalog.Stream) (names []string) {
 // keysOf returns the table of the keys of a stream. Its granules are small, since a run looks up single
 // keys all over it.
 func keysOf(s *catalog.Stream) derived {
-	insert := func(x script, into, from string) []string { return []string{insertKeys(s, into, "_hash", from)} }
+	insert := func(into, from string) []string { return []string{insertKeys(s, into, "_hash", from)} }
 	return derived{
 		table: keysTable(s), once: true,
 		create: createTable(keysTable(s), columnsOfKeys(s), "ReplacingMergeTree(_version)",
 			"(account, "+keyNames(s)+")\nSETTINGS index_granularity = 512",
 			"Storage beside "+latestTable(s)+": what a run compares its rows with"),
-		fill: func(x script, delta string, _ bool) []string { return insert(x, delta, x.names["delta"]) },
+		fill: func(x script, delta string, _ bool) []string { return insert(delta, x.names["delta"]) },
 		rebuild: func(x script, into string) []string {
-			return insert(x, into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved",
+			return insert(into, x.render("$latest FINAL\nWHERE account = {account:String} AND _deleted != $moved",
 				parts{"moved": markedMoved}))
 		},
 	}

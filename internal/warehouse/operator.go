@@ -26,6 +26,8 @@ const (
 	ActionAcknowledge = "acknowledge" // take note of what was found about a payout
 	ActionCloseMonth  = "close_month" // keep the statement of a month as it is
 
+	ActionForget = "forget" // remove a user from what is stored
+
 	actionConsentUsed = "consent_used" // by a run, which has used up a consent
 )
 

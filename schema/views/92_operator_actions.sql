@@ -6,7 +6,7 @@ CREATE OR REPLACE VIEW operator_actions
     at DateTime64(3, 'UTC') COMMENT 'When it was done, by the clock of the warehouse [UTC]',
     actor String COMMENT 'Who: the user of the page and the API, or of the machine for a command; empty for a run',
     via LowCardinality(String) COMMENT 'page, api or command; run for a run that used a consent',
-    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel, reload, acknowledge or close_month; the last two only if they came from the page or the API',
+    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel, reload, forget, acknowledge or close_month; the last two only if they came from the page or the API',
     account LowCardinality(String) COMMENT 'Account of the configuration; empty for reload',
     stream LowCardinality(String) COMMENT 'Stream; empty for an action on a whole account, and for reload',
     run_id Nullable(UUID) COMMENT 'For consent: the run that the guard stopped; for consent_used: the run that used it; NULL for others (from sync_runs.run_id)',

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW sync_runs
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), or references (rows that transactions name, by their own addresses)',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), references (rows that transactions name, by their own addresses), or forget (a user was removed)',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
     outcome LowCardinality(String) COMMENT 'running, success, incomplete (rows of the list may be missing: it moved, or says that it is not whole), failed, stopped (by a signal or an operator), guarded (a person must look) or killed',

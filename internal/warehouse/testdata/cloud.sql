@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS sync_state_log
 (
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
-    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), live (how many rows readers see), derived, behaviour (what a probe found the API to do), checkpoint, lease, intent:<run> or backfill:<range>',
+    name LowCardinality(String) COMMENT 'watermark, clock (of the service), origin and loaded_from (which service it was), live (how many rows readers see), derived, behaviour (what a probe found the API to do), forgotten (hashes of what is not to be stored), checkpoint, lease, intent:<run> or backfill:<range>',
     value String COMMENT 'The state itself: a timestamp for a watermark, JSON for the others; empty when it is cleared',
     version UInt64 COMMENT 'The highest wins: the time of writing in microseconds, or a little more than all that the stream has; for a watermark the watermark itself, so that it can never move back',
     updated_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'When it was written, by the clock of the warehouse'
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS sync_runs_log
     account LowCardinality(String) COMMENT 'Account of the configuration',
     stream LowCardinality(String) COMMENT 'Stream',
     run_id UUID COMMENT 'Identifies the run, also in rejected_records',
-    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), or references (rows that transactions name, by their own addresses)',
+    mode LowCardinality(String) COMMENT 'snapshot, walk, incremental, full, initial (the first sync, in windows), backfill (of a range that was asked for), retry (of rejected records), references (rows that transactions name, by their own addresses), or forget (a user was removed)',
     started_at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     finished_at Nullable(DateTime64(3, 'UTC')) COMMENT 'By the clock of the warehouse; NULL while the run is under way',
     outcome LowCardinality(String) COMMENT 'running, success, incomplete (rows of the list may be missing: it moved, or says that it is not whole), failed, stopped (by a signal or an operator), guarded (a person must look) or killed',
@@ -186,7 +186,7 @@ CREATE TABLE IF NOT EXISTS operator_actions_log
     at DateTime64(3, 'UTC') COMMENT 'By the clock of the warehouse',
     actor String COMMENT 'Who: the user of the page and the API, or of the machine; empty for a run',
     via LowCardinality(String) COMMENT 'page, api or command; run for a run that used a consent',
-    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel or reload',
+    action LowCardinality(String) COMMENT 'run, run_full, pause, resume, consent, consent_used, cancel, reload or forget',
     account LowCardinality(String) COMMENT 'Account of the configuration; empty: none',
     stream LowCardinality(String) COMMENT 'Stream; empty: all of the account',
     run_id UUID COMMENT 'Of consent the run that the guard stopped, of consent_used the run that used it; zeros: none',

@@ -538,7 +538,7 @@ WHERE 3 * ((s.start_date_read <=> l.start_date) + (s.end_date_read <=> l.end_dat
 
 -- selectDifferences
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references', 'forget')) AS loaded,
     (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
     WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
 SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
@@ -594,7 +594,7 @@ LIMIT 100;
 
 -- selectDifferences, dated ahead
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references', 'forget')) AS loaded,
     (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
     WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
 SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences

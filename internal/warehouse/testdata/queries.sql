@@ -33,7 +33,7 @@ SELECT toDate32(started_at) AS day, sum(inserted), sum(updated), sum(deleted), c
     countIf(outcome IN ('incomplete', 'failed', 'guarded', 'killed'))
 FROM (SELECT started_at, outcome, if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), inserted, 0) AS inserted, if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), updated, 0) AS updated,
           if((outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)), deleted, 0) AS deleted
-      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
+      FROM sync_runs WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1))
 WHERE started_at > now64(3, 'UTC') - toIntervalDay({days:UInt32})
 GROUP BY day ORDER BY day;
 
@@ -161,6 +161,28 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 -- selectColumnsOf
 SELECT name, type FROM system.columns
 WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;
+
+-- selectTraces
+SELECT toString(id), toString(_version), toString(_run_id),
+    if((ifNull(passback_uid, '') IN ('jo@example.com', '7')) AS is, 'passback_uid passback_data _extra', arrayStringConcat(arrayFilter(c -> c != '', [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), 'passback_data', ''), if(match(_extra, '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), '_extra', '')]), ' ')) AS emptied, [if(is OR match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), ifNull(passback_data, ''), '')]
+FROM transactions_versions
+WHERE account = {account:String} AND emptied != '';
+
+-- emptying.update
+ALTER TABLE transactions_latest UPDATE passback_uid = '', _extra = '', _hash = reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), '', country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, '', ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), '', country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, '', ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)')
+WHERE account = 'it\'s' AND (toString(id), toString(_version)) IN (('01890000-0000-7000-8000-000000000001', '77'));
+
+-- emptying.insertKeys
+INSERT INTO transactions_keys (account, id, sold_at, _hash, _version, _deleted, _ahead)
+SELECT account, id, sold_at, reinterpret(bitOr(bitShiftLeft(toUInt128(cityHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), '', country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, '', ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000')))), 64), toUInt128(xxHash64(toUInt64(1 * isNull(activated_at) + 2 * isNull(clicked_at) + 4 * isNull(sold_at) + 8 * isNull(updated_at) + 16 * isNull(order_value) + 32 * isNull(cashback) + 64 * isNull(retailer_id) + 128 * isNull(payout_id) + 256 * isNull(cashback_offer_id) + 512 * isNull(coupon_id) + 1024 * isNull(promotion_id)), '', country, ifNull(reinterpret(activated_at, 'Int64'), 0), ifNull(reinterpret(clicked_at, 'Int64'), 0), ifNull(reinterpret(sold_at, 'Int64'), 0), ifNull(reinterpret(updated_at, 'Int64'), 0), currency_code, ifNull(reinterpret(order_value, 'Int64'), 0), ifNull(reinterpret(cashback, 'Int64'), 0), status, '', ifNull(retailer_id, toUUID('00000000-0000-0000-0000-000000000000')), retailer_name, retailer_logo, ifNull(payout_id, 0), passback_data, ifNull(cashback_offer_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(coupon_id, toUUID('00000000-0000-0000-0000-000000000000')), ifNull(promotion_id, toUUID('00000000-0000-0000-0000-000000000000'))))), 'FixedString(16)'), _version, _deleted, ifNull(greatest(toUnixTimestamp64Milli(updated_at), 0) - toInt64(bitShiftRight(_version, 64)), 0)
+FROM transactions_latest FINAL
+WHERE _deleted != 2 AND account = 'it\'s' AND (toString(id), toString(_version)) IN (('01890000-0000-7000-8000-000000000001', '77'));
+
+-- selectTracedRejects
+SELECT DISTINCT hex(raw_hash) FROM rejects_log WHERE account = {account:String} AND stream = {stream:String} AND (raw IN ('jo@example.com', '"7') OR match(raw, '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'));
+
+-- emptyRejects
+ALTER TABLE rejects_log UPDATE raw = '"forgotten"' WHERE account = 'it\'s' AND stream = 'transactions' AND hex(raw_hash) IN ('00FF');
 
 -- selectRunsBegun
 SELECT toString(run_id), started_at FROM sync_runs_log FINAL;

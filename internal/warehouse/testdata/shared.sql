@@ -311,7 +311,7 @@ FROM
             SELECT account, stream, run_id, started_at, finished_at, outcome, error, cause, waiting, version, rows_read, rejected,
                 would_delete, outcome NOT IN ('running', 'stopped') AS ended, (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) AS good,
                 mode = 'initial' AS initial, mode IN ('snapshot', 'walk', 'full') AS whole, outcome IN ('incomplete', 'failed', 'guarded', 'killed') AS faulty, (outcome IN ('success', 'incomplete') OR (outcome = 'guarded' AND waiting > 0)) AS published
-            FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+            FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
         )
         GROUP BY account, stream
     )
@@ -417,7 +417,7 @@ SELECT groupArray((field, scope, usual, ifNull(toUnixTimestamp64Milli(missing_si
 -- selectUnknownPayouts
 WITH
     (SELECT max(started_at) FROM sync_runs
-    WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
+    WHERE account = {account:String} AND stream = 'payouts' AND outcome = 'success' AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)) AS loaded
 SELECT loaded, groupArray(1000)(key) FROM
 (
     SELECT n.key AS key FROM transactions_named AS n
@@ -448,7 +448,7 @@ ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 SELECT account, stream, run_id, mode, started_at, finished_at, outcome, requested_after, watermark, server_time, pages, rows_read,
     inserted, updated, deleted, would_delete, out_of_scope, scope, unchanged, older, waiting, rejected, duplicates, bytes, retries, warnings, error, cause, certificate, signature
 FROM sync_runs_log AS r FINAL
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
 ORDER BY started_at DESC, account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true
@@ -458,9 +458,9 @@ FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
     SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
-    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
+    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
 ) AS recent ON recent.account = r.account AND recent.stream = r.stream
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectRuns, by stream: true, whole looks: true, brief
@@ -469,9 +469,9 @@ FROM sync_runs_log AS r FINAL
 INNER JOIN
 (
     SELECT account, stream, -groupArraySorted(4)(-toUnixTimestamp64Milli(started_at))[-1] AS since FROM sync_runs_log
-    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
+    WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) GROUP BY account, stream
 ) AS recent ON recent.account = r.account AND recent.stream = r.stream
-WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
+WHERE ({account:String} = '' OR account = {account:String}) AND ({stream:String} = '' OR stream = {stream:String}) AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND toUnixTimestamp64Milli(started_at) >= recent.since
 ORDER BY started_at DESC, account, stream LIMIT 1 BY account, stream LIMIT 20;
 
 -- selectPayouts
@@ -691,7 +691,7 @@ SELECT count() FROM
 
 -- selectLoadedDays
 SELECT DISTINCT toStartOfDay(ifNull(server_time, started_at)) AS day
-FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references')
+FROM sync_runs WHERE account = {account:String} AND stream = 'transactions' AND outcome = 'success' AND mode NOT IN ('backfill', 'retry', 'references', 'forget')
 ORDER BY day;
 
 -- selectDueTransactions
@@ -722,7 +722,7 @@ SELECT arrayJoin([argMin(run_id, started_at), argMax(run_id, started_at)]) AS ru
     GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
         ON good.account = r.account AND good.stream = r.stream
     WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
     UNION ALL
@@ -738,7 +738,7 @@ SELECT account, stream, countIf(NOT needed) AS runs, groupArrayIf(toString(run_i
     GROUP BY account, stream, mode, outcome, isNull(watermark)
     UNION ALL
     SELECT r.run_id FROM sync_runs_log AS r FINAL
-    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
+    LEFT JOIN (SELECT account, stream, max(started_at) AS began FROM sync_runs_log FINAL WHERE mode NOT IN ('backfill', 'retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1) AND (outcome = 'success' AND (mode != 'initial' OR isNotNull(watermark))) GROUP BY account, stream) AS good
         ON good.account = r.account AND good.stream = r.stream
     WHERE r.started_at > ifNull(good.began, toDateTime64(0, 3, 'UTC')) OR r.outcome = 'running'
     UNION ALL

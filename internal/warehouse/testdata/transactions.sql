@@ -620,7 +620,7 @@ WHERE 3 * ((s.country_read <=> l.country) + (s.activated_at_read <=> l.activated
 
 -- selectDifferences
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references', 'forget')) AS loaded,
     (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
     WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
 SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
@@ -700,7 +700,7 @@ LIMIT 100;
 
 -- selectDifferences, dated ahead
 WITH (SELECT ifNull(maxIf(server_time, outcome = 'success'), toDateTime64(0, 3, 'UTC')) FROM sync_runs_log FINAL
-    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references')) AS loaded,
+    WHERE account = {account:String} AND stream = {stream:String} AND mode NOT IN ('backfill', 'retry', 'references', 'forget')) AS loaded,
     (SELECT toUnixTimestamp64Milli(parseDateTime64BestEffortOrZero(argMax(value, version), 3, 'UTC')) FROM sync_state_log
     WHERE account = {account:String} AND stream = {stream:String} AND name = 'loaded_from') AS loaded_from
 SELECT which, kind, fields, was, is, countIf(kind IN ('wrong', 'missing')) OVER () AS faults, count() OVER () AS differences
@@ -1971,7 +1971,7 @@ SELECT n.stream AS stream, toUUIDOrZero(n.key) AS id
 FROM transactions_named AS n
 WHERE account = {account:String} AND n.stream IN
     (
-        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ('promotions', 'coupons', 'cashback_offers') AND outcome = 'success' AND mode NOT IN ('retry', 'references') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
+        SELECT stream FROM sync_runs_log WHERE account = {account:String} AND stream IN ('promotions', 'coupons', 'cashback_offers') AND outcome = 'success' AND mode NOT IN ('retry', 'references', 'forget') AND started_at <= now64(3, 'UTC') + toIntervalMinute(1)
     )
     AND (stream, id) NOT IN
     (
