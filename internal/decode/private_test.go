@@ -82,3 +82,38 @@ func TestPrivate(t *testing.T) {
 		}
 	}
 }
+
+// TestWithout drops the values of somebody who is forgotten, and what else their records say that is private or not
+// known, in whatever order and spelling. Nobody else loses anything.
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	const mail = "anna@example.test"
+	for record, want := range map[string]string{
+		`"passbackUid":"` + mail + `","passbackData":"x","more":{"a":1},"country":"DE"`:   `//{"more":null}/DE`,
+		`"more":"` + mail + `","passbackData":"x","passbackUid":"anna\u0040example.test"`: `//{"more":null}/`,
+		`"user":{"passback_uid":"` + mail + `"},"passbackUid":"bob"`:                      `//{"user":null}/`,
+		`"passbackUid":"bob","passbackData":"click of anna","more":1`:                     `bob//{"more":1}/`,
+		`"passbackUid":"bob","passbackData":"` + mail + `"`:                               `bob///`,
+		`"passbackUid":"bob","passbackData":"x` + mail + `","country":"DE"`:               `bob/x` + mail + `//DE`,
+		`"passbackUid":"","passbackData":null`:                                            `///`,
+		`"passbackUid":4711,"passbackData":"x"`:                                           `///`,
+	} {
+		s := catalog.Transactions()
+		hidden := (*Private)(nil).Without([]string{PersonHash(mail), PersonHash("click of anna"), PersonHash("4711")})
+		b := NewBatch(s)
+		err := New(s).Hide(hidden).Page(b, []byte(`[{"id":"00000000-0000-4000-8000-000000000001",`+record+`},{"id":"00000000-0000-4000-8000-000000000002","passbackUid":"bob"}]`), 1, 1)
+		if err != nil || b.Len() != 2 {
+			t.Fatalf("%s: %d rows, %v", record, b.Len(), err)
+		}
+		text := func(row int, column string) string { return b.Columns[s.Field(column)].Strings[row] }
+		if got := text(0, "passback_uid") + "/" + text(0, "passback_data") + "/" + b.Extra[0] + "/" + text(0, "country"); got != want {
+			t.Errorf("%s: %s, want %s", record, got, want)
+		}
+		if text(1, "passback_uid") != "bob" {
+			t.Errorf("%s: the next record lost its user", record)
+		}
+	}
+	if DropPrivate().Without(nil).keep || (*Private)(nil).Without(nil) != nil {
+		t.Error("nobody is forgotten, and something else changes")
+	}
+}

@@ -14,8 +14,8 @@ type ForgetRecord struct {
 }
 
 // Forget removes a user from the job's stream, its versions and its rejects, also as the hash of the job's key, and
-// keeps runs from storing it again. It is a run of its own, whose certificate says that it changed what earlier runs had
-// loaded. A dry run counts what has the user. Its errors are those of Run.
+// keeps runs from storing it again. It is a run of its own, whose certificate says that it changed what earlier runs
+// had loaded. A dry run counts what has the user. Its errors are those of Run.
 func (s *Syncer) Forget(ctx context.Context, job Job, user string) (ForgetRecord, error) {
 	x := s.newSession(job)
 	values := []string{user}
