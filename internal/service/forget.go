@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"dealhouse/internal/catalog"
 	"dealhouse/internal/config"
@@ -61,5 +62,8 @@ func (s *Service) Forget(ctx context.Context, cfg *config.Config, w *warehouse.W
 			return records, err
 		}
 	}
-	return records, nil
+	return records, w.Tidy(ctx, 0, forgetFilesFor)
 }
+
+// forgetFilesFor is how long the removal of the files that had the user is waited for.
+const forgetFilesFor = time.Minute

@@ -37,7 +37,7 @@ func ofQueries() []statement {
 		{"insertKilled", insertKilled}, {"selectLeases", selectLeases}, {"selectStillRunning", selectStillRunning},
 		{"selectLoadedFrom", selectLoadedFrom},
 		{"selectCertificateStates", selectCertificateStates}, {"selectCertificates", selectCertificates}, {"selectRunsCut", selectRunsCut}, {"selectPublished", selectPublished},
-		{"selectColumnsOf", selectColumnsOf},
+		{"selectColumnsOf", selectColumnsOf}, {"countReplaced", countReplaced},
 		{"selectTraces", selectTraces(catalog.Transactions(), "transactions_versions", []string{"jo@example.com", "7"})},
 		{"emptying.update", goldenEmptied.update()}, {"emptying.insertKeys", goldenEmptied.insertKeys()},
 		{"selectTracedRejects", selectTracedRejects([]string{"jo@example.com", `"7`})}, {"emptyRejects", emptyRejects("it's", "transactions", []string{"00FF"})},

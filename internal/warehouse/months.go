@@ -73,6 +73,34 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 	return folded, nil
 }
 
+// Tidy waits until the embedded engine has removed the files that merges have replaced, if there are more of these parts
+// than most. A process that ends within two seconds of opening the warehouse removes none, and they would become more
+// and more. A server removes its own.
+func (w *Warehouse) Tidy(ctx context.Context, most uint64, within time.Duration) error {
+	if !w.Embedded() {
+		return nil
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(within); ; {
+		var left uint64
+		if err := w.conn.QueryRow(ctx, countReplaced).Scan(&left); err != nil {
+			return fmt.Errorf("counting the files that are not needed any more: %w", err)
+		}
+		if left <= most || time.Now().After(until) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// countReplaced counts the parts that nobody reads any more.
+const countReplaced = "SELECT count() FROM system.parts WHERE NOT active AND database = currentDatabase()"
+
 // Months is how many months of sales there are, over all shards, and how many of them are not folded.
 type Months struct{ All, Unfolded uint64 }
 

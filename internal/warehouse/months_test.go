@@ -171,3 +171,21 @@ func TestReadersDuringFolding(t *testing.T) {
 	}
 	derivedHold(t, w)
 }
+
+// TestTidy waits until the files that a merge has replaced are gone, which takes seconds and not half a minute.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for i := range 3 {
+		must(t, w.exec(t.Context(), fmt.Sprintf("INSERT INTO retention_log (at, what) VALUES (now64(3), 'runs%d')", i)))
+	}
+	must(t, w.exec(t.Context(), "OPTIMIZE TABLE retention_log FINAL"))
+	begun := time.Now()
+	must(t, w.Tidy(t.Context(), 0, time.Minute))
+	if left := text(t, w, "SELECT count() FROM system.parts WHERE NOT active AND database = currentDatabase()"); left[0] != "0" {
+		t.Errorf("%s are left after %s", left[0], time.Since(begun))
+	}
+	if took := time.Since(begun); took > 25*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -94,13 +94,19 @@ var tableEngines = []string{
 // configXML has the path of the file with usersXML. It must be absolute, because the engine resolves a relative one
 // against the working directory. The scripts directory never exists. The display name is what displayName()
 // returns; without it, that would be the name of the host. Backups are written to one folder in the data directory,
-// and restored from there.
+// and restored from there. Files that merges have replaced are removed at once: a process that runs for seconds would
+// else leave them all, and the next one too.
 const configXML = `<clickhouse>
   <users_config>%[1]s</users_config>
   <user_scripts_path>%[2]s</user_scripts_path>
   <display_name>chdb</display_name>
   <storage_configuration><disks><%[3]s><type>local</type><path>%[4]s/</path></%[3]s></disks></storage_configuration>
   <backups><allowed_disk>%[3]s</allowed_disk></backups>
+  <merge_tree>
+    <cleanup_delay_period>1</cleanup_delay_period>
+    <cleanup_delay_period_random_add>0</cleanup_delay_period_random_add>
+    <max_cleanup_delay_period>5</max_cleanup_delay_period>
+  </merge_tree>
 %[5]s  <logger><level>none</level><console>false</console></logger>
 </clickhouse>
 `

@@ -162,6 +162,9 @@ WHERE account = {account:String} AND stream = {stream:String} AND run_id = {run:
 SELECT name, type FROM system.columns
 WHERE database = if({database:String} = '', currentDatabase(), {database:String}) AND table = {table:String} ORDER BY position;
 
+-- countReplaced
+SELECT count() FROM system.parts WHERE NOT active AND database = currentDatabase();
+
 -- selectTraces
 SELECT toString(id), toString(_version), toString(_run_id),
     if((ifNull(passback_uid, '') IN ('jo@example.com', '7')) AS is, 'passback_uid passback_data _extra', arrayStringConcat(arrayFilter(c -> c != '', [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), 'passback_data', ''), if(match(_extra, '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), '_extra', '')]), ' ')) AS emptied, [if(is OR match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), ifNull(passback_data, ''), '')]
