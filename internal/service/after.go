@@ -43,15 +43,7 @@ func (s *Service) AfterRuns(ctx context.Context, cfg *config.Config, w *warehous
 	// Not beside them: what was found again just now is not old any more.
 	part("remove old rows", func(ctx context.Context) error { s.retire(ctx, cfg, w); return nil })
 	part("fold months", func(ctx context.Context) error { return s.fold(ctx, w, results) })
-	part("remove files", func(ctx context.Context) error { return w.Tidy(ctx, replacedParts, tidyFor) })
 }
-
-// replacedParts are how many parts that merges have replaced may be left on the disk, and tidyFor is how long their
-// removal is waited for.
-const (
-	replacedParts = 500
-	tidyFor       = 10 * time.Second
-)
 
 // foldFor is how long months are folded after runs. What is left is folded after later ones.
 const foldFor = 30 * time.Second
