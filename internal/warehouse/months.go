@@ -73,9 +73,9 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 	return folded, nil
 }
 
-// Tidy waits until the embedded engine has removed the files that merges have replaced, if there are more of these parts
-// than most. A process that ends within two seconds of opening the warehouse removes none, and they would become more
-// and more. A server removes its own.
+// Tidy waits until the embedded engine has removed the files that merges have replaced, if there are more of these
+// parts than most. A process that ends within two seconds of opening the warehouse removes none, and they would become
+// more and more. A server removes its own.
 func (w *Warehouse) Tidy(ctx context.Context, most uint64, within time.Duration) error {
 	if !w.Embedded() {
 		return nil
