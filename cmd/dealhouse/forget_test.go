@@ -61,5 +61,5 @@ func TestForget(t *testing.T) {
 		t.Errorf("after a sync, %d files have the user", n)
 	}
 	b.call(t, "forget").want(t, 2, "--user")
-	b.call(t, "forget", "--user", "x", "--account", "nobody").want(t, 2, "nobody")
+	start(t, b.env, "forget", "--user", "x", "--account", "nobody", "--config", b.config).finish(t).want(t, 2, "nobody")
 }
