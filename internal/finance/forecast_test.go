@@ -94,6 +94,55 @@ func TestForecastRounds(t *testing.T) {
 	}
 }
 
+// TestForecastTested says how accurate a forecast was only if it was tried on three payouts that paid anything, and tries
+// it on each payout of which anything was known or paid. A rate is taken from the last twelve payouts.
+func TestForecastTested(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]bool{RateNeeds - 1: false, RateNeeds: true, RateNeeds + 1: true} {
+		f := Forecast{Tests: make([]Test, n)}
+		if f.Tested() {
+			t.Errorf("%d payouts that paid nothing say how accurate it is", n)
+		}
+		f.Tests[0].Paid = eur("1")
+		if f.Tested() != want {
+			t.Errorf("%d payouts: %t, want %t", n, f.Tested(), want)
+		}
+	}
+	for name, last := range map[string]struct {
+		pending, confirmed, paid string
+		tried                    bool
+	}{
+		"pending only": {"3", "0", "0", true}, "confirmed only": {"0", "3", "0", true}, "paid only": {"0", "0", "3", true},
+		"nothing": {"0", "0", "0", false}, "all": {"3", "3", "3", true},
+	} {
+		h := PayoutHistory{SeenBefore: seenAll(0, 20), SeenAfter: seenAll(0, 20), Paid: map[int]decimal.Decimal{}}
+		for due := 2; due < 8; due++ {
+			for _, confirmed := range []bool{false, true} {
+				h.Cohorts = append(h.Cohorts, Cohort{Due: due, Confirmed: confirmed, Unpaid: eur("9"), Paid: eur("6")})
+			}
+			h.Paid[due] = eur("12")
+		}
+		h.Cohorts = append(h.Cohorts, Cohort{Due: 8, Unpaid: eur(last.pending)}, Cohort{Due: 8, Confirmed: true, Unpaid: eur(last.confirmed)})
+		h.Paid[8] = eur(last.paid)
+		tried := false
+		for _, test := range h.Forecasts("EUR", 9, [Horizon]Stock{{Pending: eur("1")}})[0].Tests {
+			tried = tried || test.Due == 8
+		}
+		if tried != last.tried {
+			t.Errorf("%s: tried on it: %t", name, tried)
+		}
+	}
+	h := PayoutHistory{SeenBefore: seenAll(0, 40), SeenAfter: seenAll(0, 40)}
+	for due := 2; due < 5; due++ {
+		h.Cohorts = append(h.Cohorts, Cohort{Due: due, Unpaid: eur("9"), Paid: eur("6")})
+	}
+	for at, want := range map[int]bool{2 + RateMonths: true, 3 + RateMonths: false} {
+		if got := h.Rate(at, 0, false).Enough(); got != want {
+			t.Errorf("in month %d, the rate of three payouts counts: %t", at, got)
+		}
+	}
+}
+
 // TestForecastSeesNoFuture changes everything that came later, and everything that was not seen, at random: no forecast
 // of an earlier month changes, and no test.
 func TestForecastSeesNoFuture(t *testing.T) {
