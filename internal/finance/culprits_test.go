@@ -62,6 +62,10 @@ func TestCulprits(t *testing.T) {
 				now = []string{Confirmed, Declined}[r.IntN(2)]
 			}
 			x := one(byte(n+1), unseen, Same, now, fmt.Sprint(1+r.IntN(6)), now, "1")
+			if seed%2 == 1 { // returns of more than was sold
+				x.Stamped.Cashback = x.Stamped.Cashback.Sub(decimal.NewFromInt(int64(r.IntN(5))))
+				x.Stamped.Value = x.Stamped.Value.Sub(decimal.NewFromInt(int64(10 * r.IntN(6))))
+			}
 			all = append(all, x)
 			paid = append(paid, life{first: Standing{then, x.Stamped.Value, x.Stamped.Cashback}, loaded: true})
 		}
