@@ -46,8 +46,8 @@ func tried(p *Payout) (sets []string) {
 	return sets
 }
 
-// TestCulprits compares what is deduced of payouts, whose transactions were declined and accepted between being paid and
-// being loaded, with all that could have been.
+// TestCulprits compares what is deduced of payouts, whose transactions were declined and accepted between being paid
+// and being loaded, with all that could have been.
 func TestCulprits(t *testing.T) {
 	t.Parallel()
 	certain, several, none := 0, 0, 0

@@ -94,8 +94,8 @@ func TestForecastRounds(t *testing.T) {
 	}
 }
 
-// TestForecastTested says how accurate a forecast was only if it was tried on three payouts that paid anything, and tries
-// it on each payout of which anything was known or paid. A rate is taken from the last twelve payouts.
+// TestForecastTested says how accurate a forecast was only if it was tried on three payouts that paid anything, and
+// tries it on each payout of which anything was known or paid. A rate is taken from the last twelve payouts.
 func TestForecastTested(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]bool{RateNeeds - 1: false, RateNeeds: true, RateNeeds + 1: true} {
