@@ -83,7 +83,7 @@ var commandsBesideDaemon = []besideDaemon{
 	{args: []string{"operate", "reload"}, elsewhere: "TestOperateDaemon"},
 	{args: []string{"backup", "x.tar"}, elsewhere: "TestBackup"},
 	{args: []string{"restore", "x.tar"}, elsewhere: "TestBackup"},
-	{args: []string{"forget", "--user", "nobody@example.test", "--output", "csv"}, same: true},
+	{args: []string{"forget", "--user", "nobody@example.test", "--dry-run", "--output", "csv"}, same: true},
 	{args: []string{"copy"}, elsewhere: "TestCopy"},
 	{args: []string{"healthcheck"}, elsewhere: "TestHealthcheck"},
 	{args: []string{"serve-warehouse", "--listen", "127.0.0.1:0"}, code: 1,
