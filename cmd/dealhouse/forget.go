@@ -21,8 +21,8 @@ Where another user's passback_data mentions the user as a word of its own of at 
 removed too. It waits for a running load of the transactions. operate log shows that it was done, and for how
 many rows, but not for whom. If it is interrupted, run the same command again.
 
-Not removed: your backups, what was exported or sent, and the log of queries of a server. The engine deletes
-the files that had the user once it has merged, within minutes.`
+Not removed: your backups, what was exported or sent, and the log of queries of a server. The files of an
+embedded warehouse that had the user are gone when the command ends; a server deletes its own within minutes.`
 
 const forgetExample = `  dealhouse forget --user anna@example.com --dry-run      count where the user is, and change nothing
   dealhouse forget --user anna@example.com

@@ -62,7 +62,14 @@ func (s *Service) Forget(ctx context.Context, cfg *config.Config, w *warehouse.W
 			return records, err
 		}
 	}
-	return records, w.Tidy(ctx, 0, forgetFilesFor)
+	if o.DryRun {
+		return records, nil
+	}
+	left, err := w.Tidy(ctx, 0, forgetFilesFor)
+	if left > 0 {
+		s.log.Warn("files that had the user are still there: the engine removes them while a process has the warehouse open", "parts", left)
+	}
+	return records, err
 }
 
 // forgetFilesFor is how long the removal of the files that had the user is waited for.

@@ -37,7 +37,7 @@ func (s *Service) retire(ctx context.Context, cfg *config.Config, w *warehouse.W
 		}
 	}
 	if err == nil {
-		err = w.Tidy(ctx, replacedParts, tidyFor)
+		_, err = w.Tidy(ctx, replacedParts, tidyFor)
 	}
 	if err != nil && !Canceled(err) {
 		s.warn(Warning{Err: fmt.Errorf("old rows could not be removed; the next run tries again: %w", err)})

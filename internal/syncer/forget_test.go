@@ -51,7 +51,7 @@ func TestForget(t *testing.T) {
 	x.sold(t, 2, forgottenUser, "", `,"orderValue":"much"`)
 	x.sold(t, 3, "bob", `{"friend":"`+forgottenUser+`"}`, "")
 	x.sold(t, 4, "bob", "x"+forgottenUser, `,"other":1`)
-	x.sold(t, 5, "joanna.b@example.test", "", "")
+	x.sold(t, 5, "joanna.b@example.test", "click 78", "") // as the user has, too
 	if err := x.Put("transactions", "acme", []byte(`{"id":"no id","passbackUid":"`+forgottenUser+`"}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestForget(t *testing.T) {
 	if done.Traces != counted || done.Rows != 3 || done.Versions != 4 || done.Rejects == 0 || done.Mode != warehouse.ModeForget {
 		t.Errorf("%+v, and the dry run %+v", done.Traces, counted)
 	}
-	if got := one(t, w, "SELECT groupArray(concat(passback_uid, '/', passback_data, '/', _extra)) FROM (SELECT * FROM transactions WHERE startsWith(toString(id), '00000000') ORDER BY id)"); got != `['//','//','bob//','bob/x`+forgottenUser+`/{"other":1}','joanna.b@example.test//']` {
+	if got := one(t, w, "SELECT groupArray(concat(passback_uid, '/', passback_data, '/', _extra)) FROM (SELECT * FROM transactions WHERE startsWith(toString(id), '00000000') ORDER BY id)"); got != `['//','//','bob//','bob/x`+forgottenUser+`/{"other":1}','joanna.b@example.test/click 78/']` {
 		t.Errorf("the rows have %s", got)
 	}
 	if got := one(t, w, sums); got != before {
@@ -184,5 +184,32 @@ func TestForgetHashed(t *testing.T) {
 	}
 	if got := one(t, w, "SELECT groupArray(passback_uid != '') FROM (SELECT passback_uid FROM transactions ORDER BY id)"); got != "[0,1,0]" {
 		t.Errorf("who has a user: %s", got)
+	}
+}
+
+// TestForgetNumber forgets a user whose name is a number: amounts that are equal to it are nobody's name, in what is
+// not known and in what was rejected.
+func TestForgetNumber(t *testing.T) {
+	t.Parallel()
+	for _, user := range []string{"4711", "7"} {
+		x, w := serve(t, pastWorld(-1, 20)), open(t)
+		job := x.jobs(t, "acme", "transactions")[0]
+		job.MaxRejectedRatio = 1
+		x.sold(t, 1, user, "x", "")
+		x.sold(t, 2, "bob", "y", `,"points":`+user)
+		for key, record := range map[string]string{
+			"a": `"passbackUid":` + user, "b": `"passbackUid":"` + user + `"`, "c": `"passbackUid":"bob","cashback":` + user,
+		} {
+			if err := x.Put("transactions", "acme", []byte(`{"id":"no id `+key+`",`+record+`}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		syncAll(t, w, []Job{job})
+		if done := forget(t, w, job, user); done.Rows != 1 || done.Versions != 1 || done.Rejects != 2 {
+			t.Errorf("%s: %+v", user, done.Traces)
+		}
+		if got := one(t, w, "SELECT (groupArray(concat(passback_uid, passback_data, _extra)), (SELECT groupArray(raw) FROM rejects_log WHERE position(raw, 'bob') > 0)) FROM (SELECT * FROM transactions ORDER BY id)"); got != `(['','boby{"points":`+user+`}'],['{"id":"no id c","passbackUid":"bob","cashback":`+user+`}'])` {
+			t.Errorf("%s: what is left: %s", user, got)
+		}
 	}
 }

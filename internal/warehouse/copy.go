@@ -62,7 +62,7 @@ func (w *Warehouse) CopyTo(ctx context.Context, to *Warehouse, o CopyOptions) (c
 	if x.tables, err = to.permanentTables(ctx); err != nil {
 		return c, err
 	}
-	if err := x.all(ctx, false); err != nil {
+	if err := x.all(ctx, nil); err != nil {
 		return c, err
 	}
 	err = w.each()[0].inTurn(ctx, func(ctx context.Context) (err error) {
@@ -73,7 +73,7 @@ func (w *Warehouse) CopyTo(ctx context.Context, to *Warehouse, o CopyOptions) (c
 			return fmt.Errorf("waiting for runs to end: %w", err)
 		}
 		defer func() { err = errors.Join(err, hold.Release(ctx)) }()
-		if err := x.all(ctx, true); err != nil {
+		if err := x.all(ctx, hold); err != nil {
 			return err
 		}
 		return hold.Check(ctx)
@@ -201,15 +201,21 @@ type copying struct {
 	written  uint64
 }
 
-// all copies all tables. Without held, runs are under way: then their state is left out, and what they change meanwhile
-// does not matter.
-func (c *copying) all(ctx context.Context, held bool) error {
+// all copies all tables. Without a hold, runs are under way: then their state is left out, and what they change
+// meanwhile does not matter. With one, the state is copied only if nobody has run in between: it must not claim more
+// than the tables have.
+func (c *copying) all(ctx context.Context, hold *Hold) error {
 	c.rows = 0
 	for _, t := range c.tables {
-		if !held && t.name == stateTable {
-			continue
+		if t.name == stateTable {
+			if hold == nil {
+				continue
+			}
+			if err := hold.Check(ctx); err != nil {
+				return err
+			}
 		}
-		if err := c.table(ctx, t, held); err != nil {
+		if err := c.table(ctx, t, hold != nil); err != nil {
 			return fmt.Errorf("copying %s: %w", t.name, err)
 		}
 	}
@@ -334,9 +340,12 @@ func (c *copying) piece(ctx context.Context, t copiedTable, p copiedPiece, sourc
 		var block [][]any
 		send := func() error {
 			err := insertEach(ctx, to.pool, t.name, t.columns, block, func(row []any) []any { return row })
+			if err != nil {
+				return err
+			}
 			c.written, block = c.written+uint64(len(block)), block[:0]
 			c.told(t.name, c.written)
-			return err
+			return nil
 		}
 		err = each(rows, nil, func(row *[]any) []any {
 			*row = make([]any, len(types))
@@ -369,7 +378,7 @@ const selectRunsBegun = "SELECT toString(run_id), started_at FROM sync_runs_log 
 // selectPermanentTables selects the tables to copy: the name, the engine, the sorting key, whether rows are removed
 // when they are old, and the columns that do not follow from others.
 var selectPermanentTables = sql(`SELECT t.name, any(t.engine), any(t.sorting_key), any(t.engine_full LIKE '% TTL %') AS ages,
-    arrayMap(c -> c.2, arraySort(groupArray((c.position, c.name))) AS ordered), arrayMap(c -> c.3, arraySort(groupArray((c.position, c.name, c.type))))
+    arrayMap(c -> c.2, arraySort(groupArray((c.position, c.name, c.type))) AS ordered), arrayMap(c -> c.3, ordered)
 FROM system.tables AS t
 INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
 WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name NOT IN ($without) AND NOT endsWith(t.name, $staging)

@@ -164,7 +164,7 @@ func (w *Writer) find(ctx context.Context, values []string) (found traced, err e
 		}
 	}
 	found.texts = slices.DeleteFunc(found.texts, func(text string) bool { return text == "" })
-	rows, err := w.pool.conn.Query(ctx, selectTracedRejects(values), named("account", w.Account), named("stream", w.Stream.Name))
+	rows, err := w.pool.conn.Query(ctx, selectTracedRejects(w.Stream, values), named("account", w.Account), named("stream", w.Stream.Name))
 	if found.rejects, err = scanned(rows, err, only[string]); err != nil {
 		return found, fmt.Errorf("looking for what is to be forgotten in the rejects: %w", err)
 	}
@@ -217,9 +217,9 @@ func selectTraces(s *catalog.Stream, table string, values []string) string {
 		}
 		has := "match(" + text + ", " + pattern + ")"
 		some = append(some, "if("+has+", "+quote(f.Column)+", '')")
-		texts = append(texts, "if(is OR "+has+", "+text+", '')")
+		texts = append(texts, "if("+has+", "+text+", '')")
 	}
-	some = append(some, "if(match(_extra, "+pattern+"), '_extra', '')")
+	some = append(some, "if("+mentioned("_extra", values)+", '_extra', '')")
 	return sql(`SELECT toString($key), toString(_version), toString(_run_id),
     if(($found) AS is, $all, arrayStringConcat(arrayFilter(c -> c != '', [$some]), ' ')) AS emptied, [$texts]
 FROM $table
@@ -279,10 +279,33 @@ func (e emptying) update() string {
 // storedTables are the tables of the rows of a stream with their versions, the current ones first.
 func storedTables(s *catalog.Stream) []string { return []string{latestTable(s), versionsTable(s)} }
 
-// selectTracedRejects selects the hashes of rejected values that have a value. Parameters: account, stream.
-func selectTracedRejects(values []string) string {
-	return sql("SELECT DISTINCT hex(raw_hash) FROM rejects_log WHERE account = {account:String} AND stream = {stream:String} AND (raw IN ($values) OR match(raw, $mention))",
-		parts{"values": words(values), "mention": quote(mention(values))})
+// mentioned is a condition on JSON: one of its texts mentions one of the values. A number is no mention: it may be any
+// amount.
+func mentioned(json string, values []string) string {
+	return "arrayExists(t -> match(t, " + quote(mention(values)) + "), extractAll(" + json + ", " + quote(`"(?:[^"\\]|\\.)*"`) + "))"
+}
+
+// selectTracedRejects selects the hashes of rejected values and records that have a value: by which a record is looked
+// up, or that a text of what may name a person mentions. Parameters: account, stream.
+func selectTracedRejects(s *catalog.Stream, values []string) string {
+	fields, is := []string{""}, []string{}
+	var tokens []string // as JSON has them
+	for _, value := range values {
+		quoted, _ := json.Marshal(value) // a text has no error
+		tokens = append(tokens, value, string(quoted))
+	}
+	for _, f := range s.Fields {
+		if !f.Private {
+			continue
+		}
+		fields = append(fields, f.JSON)
+		if slices.Contains(s.LookedUpBy, f.Column) {
+			is = append(is, sql("if(field = '', JSONExtractRaw(raw, $name), if(field = $name, raw, '')) IN ($tokens)",
+				parts{"name": quote(f.JSON), "tokens": words(tokens)}))
+		}
+	}
+	return sql("SELECT DISTINCT hex(raw_hash) FROM rejects_log WHERE account = {account:String} AND stream = {stream:String} AND field IN ($fields) AND ($is OR $mentioned)",
+		parts{"fields": words(fields), "is": strings.Join(is, " OR "), "mentioned": mentioned("raw", values)})
 }
 
 // emptyRejects replaces rejected values. What was rejected, and why, stays.

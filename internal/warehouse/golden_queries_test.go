@@ -40,7 +40,7 @@ func ofQueries() []statement {
 		{"selectColumnsOf", selectColumnsOf}, {"countReplaced", countReplaced},
 		{"selectTraces", selectTraces(catalog.Transactions(), "transactions_versions", []string{"jo@example.com", "7"})},
 		{"emptying.update", goldenEmptied.update()}, {"emptying.insertKeys", goldenEmptied.insertKeys()},
-		{"selectTracedRejects", selectTracedRejects([]string{"jo@example.com", `"7`})}, {"emptyRejects", emptyRejects("it's", "transactions", []string{"00FF"})},
+		{"selectTracedRejects", selectTracedRejects(catalog.Transactions(), []string{"jo@example.com", `"7`})}, {"emptyRejects", emptyRejects("it's", "transactions", []string{"00FF"})},
 		{"selectRunsBegun", selectRunsBegun}, {"selectPermanentTables", selectPermanentTables},
 		{"selectPieces", selectPieces(goldenCopied)}, {"selectPiece", selectPiece(goldenCopied, copiedPiece{"acme", 202601})},
 		{"deletePieces", deletePieces(goldenCopied, []copiedPiece{{"acme", 202601}, {"it's", 0}})}, {"removeOld", removeOld(goldenCopied)},

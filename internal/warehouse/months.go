@@ -75,24 +75,23 @@ func (w *Warehouse) Fold(ctx context.Context, within time.Duration) (folded int,
 
 // Tidy waits until the embedded engine has removed the files that merges have replaced, if there are more of these
 // parts than most. A process that ends within two seconds of opening the warehouse removes none, and they would become
-// more and more. A server removes its own.
-func (w *Warehouse) Tidy(ctx context.Context, most uint64, within time.Duration) error {
+// more and more. It returns how many are left when the time is up. A server removes its own.
+func (w *Warehouse) Tidy(ctx context.Context, most uint64, within time.Duration) (left uint64, err error) {
 	if !w.Embedded() {
-		return nil
+		return 0, nil
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(within); ; {
-		var left uint64
 		if err := w.conn.QueryRow(ctx, countReplaced).Scan(&left); err != nil {
-			return fmt.Errorf("counting the files that are not needed any more: %w", err)
+			return left, fmt.Errorf("counting the files that are not needed any more: %w", err)
 		}
 		if left <= most || time.Now().After(until) {
-			return nil
+			return left, nil
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return left, context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
