@@ -138,14 +138,14 @@ func mention(values []string) string {
 			continue
 		}
 		quoted, _ := json.Marshal(value) // a text has no error
-		for _, form := range []string{value, strings.Trim(string(quoted), `"`)} {
+		for _, form := range []string{value, string(quoted[1 : len(quoted)-1])} {
 			parts = append(parts, regexp.QuoteMeta(form))
 		}
 	}
 	if len(parts) == 0 {
 		return "[^\\s\\S]" // none
 	}
-	return "(^|[^0-9A-Za-z])(" + strings.Join(parts, "|") + ")([^0-9A-Za-z]|$)"
+	return "(^|[^0-9A-Za-z])(" + strings.Join(slices.Compact(parts), "|") + ")([^0-9A-Za-z]|$)"
 }
 
 // find looks for values in all rows and versions of the stream, and in its rejects.

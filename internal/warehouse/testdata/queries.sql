@@ -167,7 +167,7 @@ SELECT count() FROM system.parts WHERE NOT active AND database = currentDatabase
 
 -- selectTraces
 SELECT toString(id), toString(_version), toString(_run_id),
-    if((ifNull(passback_uid, '') IN ('jo@example.com', '7')) AS is, 'passback_uid passback_data _extra', arrayStringConcat(arrayFilter(c -> c != '', [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), 'passback_data', ''), if(arrayExists(t -> match(t, '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), extractAll(_extra, '"(?:[^"\\\\]|\\\\.)*"')), '_extra', '')]), ' ')) AS emptied, [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), ifNull(passback_data, ''), '')]
+    if((ifNull(passback_uid, '') IN ('jo@example.com', '7')) AS is, 'passback_uid passback_data _extra', arrayStringConcat(arrayFilter(c -> c != '', [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com)([^0-9A-Za-z]|$)'), 'passback_data', ''), if(arrayExists(t -> match(t, '(^|[^0-9A-Za-z])(jo@example\\.com)([^0-9A-Za-z]|$)'), extractAll(_extra, '"(?:[^"\\\\]|\\\\.)*"')), '_extra', '')]), ' ')) AS emptied, [if(match(ifNull(passback_data, ''), '(^|[^0-9A-Za-z])(jo@example\\.com)([^0-9A-Za-z]|$)'), ifNull(passback_data, ''), '')]
 FROM transactions_versions
 WHERE account = {account:String} AND emptied != '';
 
@@ -182,7 +182,7 @@ FROM transactions_latest FINAL
 WHERE _deleted != 2 AND account = 'it\'s' AND (toString(id), toString(_version)) IN (('01890000-0000-7000-8000-000000000001', '77'));
 
 -- selectTracedRejects
-SELECT DISTINCT hex(raw_hash) FROM rejects_log WHERE account = {account:String} AND stream = {stream:String} AND field IN ('', 'passbackUid', 'passbackData') AND (if(field = '', JSONExtractRaw(raw, 'passbackUid'), if(field = 'passbackUid', raw, '')) IN ('jo@example.com', '"jo@example.com"', '"7', '"\\"7"') OR arrayExists(t -> match(t, '(^|[^0-9A-Za-z])(jo@example\\.com|jo@example\\.com)([^0-9A-Za-z]|$)'), extractAll(raw, '"(?:[^"\\\\]|\\\\.)*"')));
+SELECT DISTINCT hex(raw_hash) FROM rejects_log WHERE account = {account:String} AND stream = {stream:String} AND field IN ('', 'passbackUid', 'passbackData') AND (if(field = '', JSONExtractRaw(raw, 'passbackUid'), if(field = 'passbackUid', raw, '')) IN ('jo@example.com', '"jo@example.com"', '"7', '"\\"7"') OR arrayExists(t -> match(t, '(^|[^0-9A-Za-z])(jo@example\\.com)([^0-9A-Za-z]|$)'), extractAll(raw, '"(?:[^"\\\\]|\\\\.)*"')));
 
 -- emptyRejects
 ALTER TABLE rejects_log UPDATE raw = '"forgotten"' WHERE account = 'it\'s' AND stream = 'transactions' AND hex(raw_hash) IN ('00FF');
